@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// One direction of a fabric link. The sending end is a CellTransmitter (a queue and a serialiser), the receiving end a
+// CellReceiver (arrivals of a window, and what the link did to them on the way). Data and control cells have a ring each:
+// a ring is in arrival order only if one serialiser fills it and nothing in it overtakes.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cells/cell.h"
+#include "dataplane/arrival_order.h"
+#include "dataplane/capture_buffer.h"
+#include "dataplane/link_ring.h"
+#include "dataplane/rng.h"
+#include "dataplane/time.h"
+
+namespace weft::cells {
+
+struct CellLink {
+  std::string name;  // "leaf0>spine1"
+  LinkRing<Cell> data;
+  LinkRing<ControlCell> control;
+};
+
+struct TransmitterConfig {
+  Rate rate;
+  TimePs delay = 0;
+  std::uint32_t header_bytes = 16, control_bytes = 32;
+  std::uint64_t mark_bytes = 0;        // a queue longer than this marks what joins it
+  TimePs keepalive_interval = 0;       // 0: none
+  std::uint32_t keepalive_bytes = 0;
+};
+
+struct TransmitterCounters {
+  std::uint64_t cells = 0, payload_bytes = 0, wire_bytes = 0;  // wire: everything, keep-alives included
+  std::uint64_t control_cells = 0, control_bytes = 0;          // keep-alives are in the bytes, not in the cells
+  std::uint64_t marked = 0;
+  std::uint64_t queue_max_bytes = 0;
+  TimePs held = 0;                                             // time held back by the far end
+};
+
+/// Sending end. Strict priority for control cells, never preempting. It decides lazily: an item is committed only when
+/// everything that could go before it is known, that is when the node's time has passed its start. So the result is exactly
+/// that of a serialiser that decides one item at a time, for one event a hop.
+class CellTransmitter {
+ public:
+  CellTransmitter(const TransmitterConfig& config, CellLink* link)
+      : config_(config), link_(link), clock_(config.rate), next_keepalive_(config.keepalive_interval == 0 ? never : 0) {}
+
+  /// Queues a cell that is ready at `ready`; ready times never decrease. Call drain(now) first. Returns the queued place.
+  Cell& send(const Cell& cell, TimePs ready) {
+    Cell& queued = link_->data.append();
+    queued = cell;
+    queued.at = ready;
+    if ((cell.flags & cell_lost) == 0) [[likely]] {
+      queued_bytes_ += cell.payload + config_.header_bytes;
+      if (queued_bytes_ > config_.mark_bytes) [[unlikely]]
+        queued.flags |= cell_marked;
+      if (queued_bytes_ > counters.queue_max_bytes) counters.queue_max_bytes = queued_bytes_;
+    }
+    return queued;
+  }
+  void send_control(const ControlCell& cell, TimePs ready) {
+    ControlCell& queued = link_->control.append();
+    queued = cell;
+    queued.at = ready;
+  }
+
+  /// Puts on the wire all that starts before `limit`. on_data(cell, end) and on_control(cell, end) are told of
+  /// each, and when its last bit leaves.
+  template <typename OnData, typename OnControl>
+  void drain(TimePs limit, OnData&& on_data, OnControl&& on_control) {
+    for (;;) {
+      const TimePs data_ready = link_->data.queued() != 0 && !held_ ? link_->data.front().at : never;
+      const TimePs control_ready = link_->control.queued() != 0 ? link_->control.front().at : never;
+      const TimePs ready = data_ready < control_ready ? data_ready : control_ready;
+      TimePs start = ready > free_at_ ? ready : free_at_;
+      if (ready == never || start >= limit) return;
+      if (start >= next_keepalive_) [[unlikely]]
+        start = send_keepalives(start);
+      if (control_ready <= start) [[unlikely]] {
+        ControlCell& cell = link_->control.front();
+        free_at_ = start + clock_.take(config_.control_bytes);
+        cell.at = free_at_ + config_.delay;
+        ++counters.control_cells;
+        counters.control_bytes += config_.control_bytes;
+        counters.wire_bytes += config_.control_bytes;
+        on_control(cell, free_at_);
+        link_->control.commit();
+        continue;
+      }
+      Cell& cell = link_->data.front();
+      if ((cell.flags & cell_lost) != 0) [[unlikely]] {
+        commit_lost(cell);
+        continue;
+      }
+      const std::uint32_t bytes = cell.payload + config_.header_bytes;
+      free_at_ = start + clock_.take(bytes);
+      cell.at = free_at_ + config_.delay;
+      queued_bytes_ -= bytes;
+      ++counters.cells;
+      counters.payload_bytes += cell.payload;
+      counters.wire_bytes += bytes;
+      counters.marked += cell.flags & cell_marked;
+      on_data(cell, free_at_);
+      link_->data.commit();
+    }
+  }
+  void publish() {
+    sent_in_window_ = link_->data.committed() + link_->control.committed() != published_;
+    published_ = link_->data.committed() + link_->control.committed();
+    link_->data.publish();
+    link_->control.publish();
+  }
+  [[nodiscard]] bool sent_in_window() const { return sent_in_window_; }
+  /// When the head of the queue could go out, as things stand; never: nothing to send.
+  [[nodiscard]] TimePs earliest() const {
+    TimePs ready = never;
+    if (link_->data.queued() != 0 && !held_) ready = link_->data.front().at;
+    if (link_->control.queued() != 0 && link_->control.front().at < ready) ready = link_->control.front().at;
+    return ready == never ? never : ready > free_at_ ? ready : free_at_;
+  }
+
+  /// Call drain(now) first.
+  void set_rate(Rate rate) { clock_.set_rate(rate); }
+  void hold(bool stop, TimePs now) {
+    if (stop == held_) return;
+    if (stop)
+      held_since_ = now;
+    else
+      counters.held += now - held_since_;
+    held_ = stop;
+  }
+  [[nodiscard]] bool held() const { return held_; }
+  [[nodiscard]] std::uint64_t queued_bytes() const { return queued_bytes_; }
+  [[nodiscard]] std::uint32_t queued_cells() const { return link_->data.queued(); }
+  [[nodiscard]] const CellLink& link() const { return *link_; }
+
+  TransmitterCounters counters;
+  TapId data_tap = no_tap, control_tap = no_tap;
+
+ private:
+  // Reachability messages go out every interval whatever else does. Between two cells they are reckoned all at once, so that
+  // silence costs nothing; only the last can be in the way of what starts now.
+  TimePs send_keepalives(TimePs start) {
+    const std::uint64_t count = (start - next_keepalive_) / config_.keepalive_interval + 1;
+    const TimePs last = next_keepalive_ + (count - 1) * config_.keepalive_interval;
+    next_keepalive_ = last + config_.keepalive_interval;
+    counters.control_bytes += count * config_.keepalive_bytes;
+    counters.wire_bytes += count * config_.keepalive_bytes;
+    const TimePs end = last + clock_.take(config_.keepalive_bytes);
+    return end > start ? end : start;
+  }
+  void commit_lost(Cell& cell) {
+    cell.at = (cell.at > free_at_ ? cell.at : free_at_) + config_.delay;
+    link_->data.commit();
+  }
+
+  TransmitterConfig config_;
+  CellLink* link_;
+  WireClock clock_;
+  TimePs free_at_ = 0;
+  TimePs next_keepalive_;
+  std::uint64_t queued_bytes_ = 0;
+  std::uint64_t published_ = 0;
+  TimePs held_since_ = 0;
+  bool held_ = false, sent_in_window_ = false;
+};
+
+/// What happens to a link direction in a run, by time; nothing on most links.
+class LinkFate {
+ public:
+  struct Change {  // holds from `at` until the next one
+    TimePs at;
+    bool down;
+    std::uint64_t data_loss, control_loss;  // probability of a cell, times 2^64
+    WireClock clock;
+  };
+  LinkFate() = default;
+  /// `changes` in time order, the first at 0. `delay` is the link's. Data and control cells have a stream of chance each.
+  LinkFate(std::vector<Change> changes, TimePs delay, Rng data_chance, Rng control_chance)
+      : changes_(std::move(changes)), delay_(delay), chance_{data_chance, control_chance} {}
+
+  [[nodiscard]] bool harmless() const { return changes_.empty(); }
+  /// Whether `bytes` that arrive at `arrival` did not survive: the link was down at some time from their first bit to their last,
+  /// or by chance. Called in order of arrival for each kind, which makes the chance repeatable.
+  bool lost(TimePs arrival, std::uint32_t bytes, bool control) {
+    std::size_t i = changes_.size() - 1;
+    while (changes_[i].at > arrival) --i;
+    const std::uint64_t chance = control ? changes_[i].control_loss : changes_[i].data_loss;
+    const TimePs flight = delay_ + changes_[i].clock.time_of(bytes);
+    const TimePs start = arrival > flight ? arrival - flight : 0;
+    for (;; --i) {
+      if (changes_[i].down) return true;
+      if (changes_[i].at <= start) break;  // up since before the first bit
+    }
+    return chance != 0 && chance_[control ? 1 : 0].next() < chance;
+  }
+
+ private:
+  std::vector<Change> changes_;
+  TimePs delay_ = 0;
+  Rng chance_[2]{Rng(0), Rng(0)};
+};
+
+/// Receiving end.
+class CellReceiver {
+ public:
+  /// `header_bytes` and `control_bytes` as the sender's, to know how long a cell was on the wire.
+  CellReceiver(CellLink* link, LinkFate fate, std::uint32_t header_bytes, std::uint32_t control_bytes)
+      : link_(link), fate_(std::move(fate)), header_bytes_(header_bytes), control_bytes_(control_bytes) {}
+
+  /// Adds everything that arrives before `until` to `order`; control cells are told apart by is_control().
+  void gather(ArrivalOrder& order, TimePs until) {
+    link_->data.refresh();
+    link_->control.refresh();
+    if (fate_.harmless()) [[likely]] {
+      for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take())
+        order.add(link_->data.peek().at, &link_->data.peek());
+      for (; !link_->control.empty() && link_->control.peek().at < until; link_->control.take())
+        order.add(link_->control.peek().at, tagged(&link_->control.peek()));
+      return;
+    }
+    for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take()) {
+      Cell& cell = link_->data.peek();
+      if ((cell.flags & cell_lost) == 0 && fate_.lost(cell.at, cell.payload + header_bytes_, false)) {
+        cell.flags |= cell_lost;
+        ++cells_lost;
+      }
+      order.add(cell.at, &cell);
+    }
+    for (; !link_->control.empty() && link_->control.peek().at < until; link_->control.take()) {
+      if (fate_.lost(link_->control.peek().at, control_bytes_, true))
+        ++control_lost;
+      else
+        order.add(link_->control.peek().at, tagged(&link_->control.peek()));
+    }
+  }
+  void retire() {
+    link_->data.retire();
+    link_->control.retire();
+  }
+  [[nodiscard]] TimePs earliest() const {
+    TimePs at = link_->data.empty() ? never : link_->data.peek().at;
+    if (!link_->control.empty() && link_->control.peek().at < at) at = link_->control.peek().at;
+    return at;
+  }
+  static bool is_control(const void* item) { return (reinterpret_cast<std::uintptr_t>(item) & 1) != 0; }
+  static const ControlCell& control(const void* item) {
+    return *reinterpret_cast<const ControlCell*>(reinterpret_cast<std::uintptr_t>(item) & ~std::uintptr_t{1});
+  }
+  static Cell& cell(void* item) { return *static_cast<Cell*>(item); }
+
+  std::uint64_t cells_lost = 0, control_lost = 0;
+
+ private:
+  static void* tagged(ControlCell* cell) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(cell) | 1); }
+
+  CellLink* link_;
+  LinkFate fate_;
+  std::uint32_t header_bytes_, control_bytes_;
+};
+
+}  // namespace weft::cells

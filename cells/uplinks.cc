@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "cells/uplinks.h"
+
+#include <algorithm>
+
+#include "cells/cell_format.h"
+
+namespace weft::cells {
+
+namespace {
+enum SprayPurpose : std::uint64_t { spray_data = 0x100, spray_control = 0x200 };
+}
+
+Uplinks::Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric,
+                 std::vector<Port> ports, std::uint64_t seed, CaptureBuffer* capture)
+    : leaf_(leaf), leaves_(topology.leaves), parallel_(topology.parallel_links), force_fabric_(force_fabric),
+      payload_(config.payload_bytes), table_(topology, leaf), capture_(capture) {
+  out_.reserve(ports.size());
+  TimePs slowest_cell = 1;
+  for (const Port& port : ports) {
+    CellTransmitter& out = out_.emplace_back(port.transmitter, port.out);
+    out.data_tap = port.data_tap;
+    out.control_tap = port.control_tap;
+    slowest_cell = std::max(slowest_cell, WireClock(port.transmitter.rate).time_of(config.payload_bytes + config.header_bytes));
+  }
+  retry_after_ = 16 * slowest_cell;
+  for (std::uint32_t d = 0; d < leaves_; ++d) {
+    sprays_.emplace_back(stream(seed, leaf, spray_data + (std::uint64_t{d} << 32)));
+    control_sprays_.emplace_back(stream(seed, leaf, spray_control + (std::uint64_t{d} << 32)));
+  }
+  respray();
+}
+
+void Uplinks::respray() {
+  std::vector<std::uint64_t> rates(out_.size());
+  for (std::uint32_t d = 0; d < leaves_; ++d) {
+    table_.rates_to(d, rates);
+    sprays_[d].set_links(rates);
+    control_sprays_[d].set_links(rates);
+  }
+  live_ = table_.live_uplinks();
+}
+
+bool Uplinks::apply(const ReachabilityEvent& event) {
+  std::vector<bool> before(leaves_);
+  for (std::uint32_t d = 0; d < leaves_; ++d) before[d] = sprays_[d].reaches();
+  table_.apply(event);
+  respray();
+  for (std::uint32_t d = 0; d < leaves_; ++d)
+    if (before[d] != sprays_[d].reaches()) return true;
+  return false;
+}
+
+void Uplinks::drain(std::uint32_t port, TimePs limit) {
+  CellTransmitter& out = out_[port];
+  out.drain(
+      limit,
+      [&](const Cell& cell, TimePs end) {
+        --queued_;
+        if (out.data_tap != no_tap) [[unlikely]] {
+          materialise(cell, scratch_);
+          capture_->bytes(out.data_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
+        }
+      },
+      [&](const ControlCell& cell, TimePs end) {
+        if (out.control_tap != no_tap) [[unlikely]] {
+          materialise(cell, scratch_);
+          capture_->bytes(out.control_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
+        }
+      });
+}
+
+bool Uplinks::has_room(TimePs now) {
+  if (queued_ < room_cells * live_) [[likely]]
+    return true;
+  for (std::uint32_t port = 0; port < out_.size(); ++port) drain(port, now);
+  return queued_ < room_cells * live_;
+}
+
+void Uplinks::send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, Frame* first, TimePs now) {
+  Spray& spray = sprays_[destination];
+  Frame* frame = first;
+  std::uint32_t offset = 0;
+  while (frame != nullptr) {
+    Cell cell;
+    cell.first = frame;
+    cell.offset = static_cast<std::uint16_t>(offset);
+    cell.stream = stream;
+    cell.source = static_cast<std::uint16_t>(leaf_);
+    cell.destination = destination;
+    cell.sequence = sequence++;
+    std::uint32_t room = payload_, ending = 0;
+    while (frame != nullptr) {
+      const std::uint32_t left = frame->length - offset;
+      if (left > room) {
+        offset += room;
+        room = 0;
+        break;
+      }
+      room -= left;
+      ++ending;
+      frame = frame->next;
+      offset = 0;
+      if (room == 0) break;
+    }
+    cell.ending = static_cast<std::uint8_t>(ending);
+    cell.payload = static_cast<std::uint16_t>(payload_ - room);
+    cell.flags = offset != 0 ? std::uint8_t{cell_open} : std::uint8_t{0};
+    // A link whose queue stays long (held back, or slower than it says) is passed over, as long as another has room.
+    std::uint32_t port = spray.next();
+    for (std::uint32_t tries = 0; out_[port].queued_cells() >= 2 * room_cells && tries < out_.size(); ++tries) port = spray.next();
+    drain(port, now);
+    out_[port].send(cell, now);
+    ++queued_;
+  }
+}
+
+bool Uplinks::send_control(const ControlCell& cell, TimePs now) {
+  if (is_local(cell.destination)) {
+    loopback.control.push_back(cell);
+    return true;
+  }
+  Spray& spray = control_sprays_[cell.destination];
+  if (!spray.reaches()) return false;
+  const std::uint32_t port = spray.next();
+  drain(port, now);
+  out_[port].send_control(cell, now);
+  return true;
+}
+
+void Uplinks::hold(const ControlCell& order, std::uint32_t spine, TimePs now) {
+  const std::uint32_t port = spine * parallel_ + order.stream;
+  drain(port, now);
+  out_[port].hold(order.total != 0, now);
+}
+
+void Uplinks::set_rate(std::uint32_t port, Rate rate, TimePs now) {
+  drain(port, now);
+  out_[port].set_rate(rate);
+}
+
+void Uplinks::finish_window(TimePs until) {
+  sent_in_window_ = false;
+  for (std::uint32_t port = 0; port < out_.size(); ++port) {
+    drain(port, until);
+    out_[port].publish();
+    sent_in_window_ |= out_[port].sent_in_window();
+  }
+}
+
+TimePs Uplinks::earliest() const {
+  TimePs at = never;
+  for (const CellTransmitter& out : out_) at = std::min(at, out.earliest());
+  return at;
+}
+
+std::uint64_t Uplinks::queued_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const CellTransmitter& out : out_) bytes += out.queued_bytes();
+  return bytes;
+}
+
+}  // namespace weft::cells

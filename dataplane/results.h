@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// What a run found out, as plain data. The fabric fills it, tools/report writes it (docs/results-schema.json).
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/counters.h"
+#include "dataplane/histogram.h"
+#include "dataplane/time.h"
+
+namespace weft {
+
+struct LatencySummary {  // picoseconds; percentiles within 1/1024 of the value, least and most exact
+  std::uint64_t count = 0;
+  TimePs min = 0, p50 = 0, p90 = 0, p99 = 0, p999 = 0, max = 0;
+  double mean = 0;
+};
+
+struct LinkResult {
+  std::string name;                 // "leaf0>spine1", "spine1>leaf0", "leaf0:p3 in" (from the host), "leaf0:p3 out"
+  double rate_bps = 0;
+  double utilisation = 0;           // busy share of the time after warm-up, overhead included
+  std::uint64_t wire_bytes = 0;     // whole run
+  std::uint64_t control_bytes = 0;  // of these, control cells and keep-alives
+  std::uint64_t queue_max_bytes = 0;
+  TimePs paused = 0;                // held back by the far end (hold-back, PFC)
+};
+
+struct FlowResult {
+  std::uint32_t source = 0, destination = 0;  // host ports
+  std::uint64_t frames = 0, bytes = 0;        // delivered, whole run
+  std::uint64_t out_of_order = 0;             // frames that a later one of the same class had overtaken
+  LatencySummary latency;                     // after warm-up
+};
+
+struct SeriesRow {  // one node at one sampling time; counts since the sample before, depths as they are
+  TimePs at = 0;
+  std::string node;
+  std::uint64_t offered_bytes = 0, delivered_bytes = 0, dropped_frames = 0;
+  std::uint64_t cells = 0;
+  std::uint64_t voq_bytes = 0, deep_bytes = 0, fabric_queue_bytes = 0, egress_bytes = 0;
+  std::uint32_t paused_ports = 0;
+};
+
+struct VoqResult {
+  std::uint64_t max_bytes = 0;       // deepest single VOQ
+  std::uint64_t buffer_max_bytes = 0;  // fullest on-chip buffer of a leaf
+  std::uint64_t deep_bytes = 0;      // written to external memory, whole run
+  std::uint64_t deep_max_bytes = 0;
+  std::uint64_t voqs_used = 0;
+  std::uint64_t ecn_marked = 0;
+  std::uint64_t pfc_xoff_sent = 0, pfc_xon_sent = 0;
+  TimePs pfc_paused = 0;             // summed over (host port, class)
+};
+
+struct GrantResult {
+  std::uint64_t requests = 0, grants = 0, returns = 0;            // control cells said, refreshes included
+  std::uint64_t requested_bytes = 0, granted_bytes = 0, returned_bytes = 0;
+  std::uint64_t control_lost = 0, refreshes = 0, watchdog_returns = 0;
+  LatencySummary round_trip;         // a grant is given -> its bytes have left the egress port
+  LatencySummary request_to_grant;   // a request leaves the VOQ -> the first grant after it is there
+};
+
+struct CellResult {
+  std::uint64_t sent = 0, delivered = 0, lost = 0, in_flight = 0;
+  std::uint64_t payload_bytes = 0, wire_bytes = 0;
+  std::uint64_t control_sent = 0;
+  std::uint64_t marked = 0;
+  std::uint64_t hold_backs = 0;
+};
+
+struct ReorderResult {
+  std::uint64_t max_depth = 0;       // cells between the one awaited and the newest, in any stream
+  std::uint64_t timeouts = 0;
+};
+
+struct EgressResult {
+  std::uint64_t buffer_bytes = 0;      // size, each (port, class)
+  std::uint64_t buffer_max_bytes = 0;  // fullest that any was
+};
+
+struct ReplayResult {
+  std::string file;
+  std::uint64_t frames = 0;            // put on the emulated wire
+  std::uint64_t expected = 0;          // readable Ethernet frames x loops
+  std::uint64_t skipped = 0;           // of other link types, runts that no wire carries, ...: see notes
+  std::uint64_t padded = 0;            // captured short, sent at the original length, zero-filled
+  std::uint64_t gaps_shortened = 0;
+  std::uint64_t time_reversed = 0;     // stamps earlier than the frame before
+  std::vector<std::string> notes;      // one line each, for people
+};
+
+struct CostResult {  // the only part that may differ between two runs of one model
+  double wall_s = 0, cpu_s = 0;
+  std::uint64_t windows = 0, events = 0;
+};
+
+struct RunResult {
+  std::string fabric;
+  std::uint64_t seed = 0;
+  bool interrupted = false;            // ended before its time: a signal, or `error`
+  std::string error;                   // what ended it early (a capture that could not be written), one line; empty: nothing
+  TimePs end = 0;                      // emulated time at which the run ended
+  TimePs warmup = 0;
+  FrameBooks frames;
+  std::uint64_t in_flight = 0;         // counted one by one where they are, not by subtraction
+  bool balanced = false;
+  std::uint64_t delivered_after_warmup = 0, delivered_bytes_after_warmup = 0;
+  std::uint64_t offered_after_warmup = 0, offered_bytes_after_warmup = 0;
+  LatencySummary latency;
+  CellResult cells;
+  VoqResult voq;
+  GrantResult grants;
+  ReorderResult reorder;
+  EgressResult egress;
+  std::vector<LinkResult> links;
+  std::vector<FlowResult> flows;       // ordered by (source, destination)
+  std::vector<SeriesRow> series;       // ordered by (time, node)
+  std::vector<ReplayResult> replays;
+  std::vector<std::string> warnings;
+  CostResult cost;
+};
+
+}  // namespace weft

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "tools/report.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tools/text.h"
+#include "tools/version.h"
+
+namespace weft {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// A number whose decimals are fixed by the schema. The library would choose them by value, so its text is kept, in a
+/// node kind that JSON itself lacks, until write() puts it out as it is.
+Json number(std::string text) { return Json::binary(std::vector<std::uint8_t>(text.begin(), text.end())); }
+Json fixed(double value, int decimals) { return number(fmt::format("{:.{}f}", value, decimals)); }
+Json ns(TimePs time) { return number(as_ns(time)); }
+
+void write(std::string& out, const Json& json, std::size_t indent, bool one_line) {
+  const auto line = [&](std::size_t depth) {
+    if (!one_line) out += '\n', out.append(2 * depth, ' ');
+  };
+  if (json.is_binary()) {
+    out.append(json.get_binary().begin(), json.get_binary().end());
+  } else if (json.is_object() && !json.empty()) {
+    char separator = '{';
+    for (const auto& [key, value] : json.items()) {
+      out += separator;
+      if (one_line && separator == ',') out += ' ';
+      separator = ',';
+      line(indent + 1);
+      out += Json(key).dump() + ": ";
+      write(out, value, indent + 1, one_line);
+    }
+    line(indent);
+    out += '}';
+  } else if (json.is_array() && !json.empty()) {  // a line for each link, flow, ...
+    char separator = '[';
+    for (const Json& value : json) {
+      out += separator;
+      if (one_line && separator == ',') out += ' ';
+      separator = ',';
+      line(indent + 1);
+      write(out, value, indent + 1, true);
+    }
+    line(indent);
+    out += ']';
+  } else {  // a file name may hold bytes that are no UTF-8
+    out += json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+}
+
+/// Without samples there is no least and no most: null, which no script takes for a good latency.
+Json latency_json(const LatencySummary& s) {
+  const auto value = [&](TimePs time) { return s.count == 0 ? Json(nullptr) : ns(time); };
+  return {{"count", s.count},    {"min", value(s.min)},
+          {"p50", value(s.p50)}, {"p90", value(s.p90)},
+          {"p99", value(s.p99)}, {"p999", value(s.p999)},
+          {"max", value(s.max)}, {"mean", s.count == 0 ? Json(nullptr) : fixed(s.mean / 1000, 3)}};
+}
+
+template <typename Names, typename Counts>
+Json by_name(const Names& names, const Counts& counts) {
+  Json object = Json::object();
+  for (std::size_t i = 0; i < names.size(); ++i) object[std::string(names[i])] = counts[i];
+  return object;
+}
+
+Json frames_json(const RunResult& r) {
+  const FrameBooks& f = r.frames;
+  return {{"offered", f.offered},
+          {"offered_bytes", f.offered_bytes},
+          {"replicated", f.replicated},
+          {"delivered", f.delivered},
+          {"delivered_bytes", f.delivered_bytes},
+          {"filtered", by_name(filter_reason_names, f.filtered)},
+          {"dropped", by_name(drop_reason_names, f.dropped)},
+          {"in_flight", r.in_flight},
+          {"no_frame_memory", f.no_frame_memory},
+          {"balanced", r.balanced}};
+}
+
+Json throughput_json(const RunResult& r) {
+  const TimePs time = measured_time(r);
+  const std::uint64_t wire = r.delivered_bytes_after_warmup + r.delivered_after_warmup * ethernet_overhead_bytes;
+  return {{"measured_ns", ns(time)},
+          {"offered_frames", r.offered_after_warmup},
+          {"delivered_frames", r.delivered_after_warmup},
+          {"offered_gbps", fixed(bits_per_s(r.offered_bytes_after_warmup, time) / 1e9, 6)},
+          {"goodput_gbps", fixed(bits_per_s(r.delivered_bytes_after_warmup, time) / 1e9, 6)},
+          {"wire_gbps", fixed(bits_per_s(wire, time) / 1e9, 6)}};
+}
+
+Json cells_json(const CellResult& c) {
+  return {{"sent", c.sent},
+          {"delivered", c.delivered},
+          {"lost", c.lost},
+          {"in_flight", c.in_flight},
+          {"payload_bytes", c.payload_bytes},
+          {"wire_bytes", c.wire_bytes},
+          {"control_sent", c.control_sent},
+          {"marked", c.marked},
+          {"hold_backs", c.hold_backs}};
+}
+
+Json voq_json(const VoqResult& v) {
+  return {{"max_bytes", v.max_bytes},
+          {"buffer_max_bytes", v.buffer_max_bytes},
+          {"deep_bytes", v.deep_bytes},
+          {"deep_max_bytes", v.deep_max_bytes},
+          {"used", v.voqs_used},
+          {"ecn_marked", v.ecn_marked},
+          {"pfc_xoff_sent", v.pfc_xoff_sent},
+          {"pfc_xon_sent", v.pfc_xon_sent},
+          {"pfc_paused_ns", ns(v.pfc_paused)}};
+}
+
+Json grants_json(const GrantResult& g) {
+  return {{"requests", g.requests},
+          {"grants", g.grants},
+          {"returns", g.returns},
+          {"requested_bytes", g.requested_bytes},
+          {"granted_bytes", g.granted_bytes},
+          {"returned_bytes", g.returned_bytes},
+          {"control_lost", g.control_lost},
+          {"refreshes", g.refreshes},
+          {"watchdog_returns", g.watchdog_returns},
+          {"round_trip_ns", latency_json(g.round_trip)}};
+}
+
+Json links_json(const std::vector<LinkResult>& all) {
+  Json array = Json::array();
+  for (const LinkResult& l : all)
+    array.push_back({{"name", l.name},
+                     {"rate_bps", static_cast<std::uint64_t>(l.rate_bps)},
+                     {"utilisation", fixed(l.utilisation, 6)},
+                     {"wire_bytes", l.wire_bytes},
+                     {"control_bytes", l.control_bytes},
+                     {"queue_max_bytes", l.queue_max_bytes},
+                     {"paused_ns", ns(l.paused)}});
+  return array;
+}
+
+Json flows_json(const std::vector<FlowResult>& all, const Topology& topology) {
+  Json array = Json::array();
+  for (const FlowResult& f : all)
+    array.push_back({{"source", port_name(topology, f.source)},
+                     {"destination", port_name(topology, f.destination)},
+                     {"frames", f.frames},
+                     {"bytes", f.bytes},
+                     {"out_of_order", f.out_of_order},
+                     {"latency_ns", latency_json(f.latency)}});
+  return array;
+}
+
+Json replays_json(const std::vector<ReplayResult>& all) {
+  Json array = Json::array();
+  for (const ReplayResult& r : all)
+    array.push_back({{"file", r.file},
+                     {"frames", r.frames},
+                     {"expected", r.expected},
+                     {"skipped", r.skipped},
+                     {"padded", r.padded},
+                     {"gaps_shortened", r.gaps_shortened},
+                     {"time_reversed", r.time_reversed},
+                     {"notes", r.notes}});
+  return array;
+}
+
+Json cost_json(const RunResult& r, std::uint32_t workers) {
+  const auto a_second = [&](std::uint64_t n) {
+    return fixed(r.cost.wall_s > 0 ? static_cast<double>(n) / r.cost.wall_s : 0, 1);
+  };
+  return {{"workers", workers},
+          {"wall_s", fixed(r.cost.wall_s, 6)},
+          {"cpu_s", fixed(r.cost.cpu_s, 6)},
+          {"cells_per_s", a_second(r.cells.delivered)},
+          {"frames_per_s", a_second(r.frames.delivered)},
+          {"windows", r.cost.windows},
+          {"events", r.cost.events}};
+}
+
+/// "1,2,...": the columns of a summary, empty without samples.
+std::string latency_columns(const LatencySummary& s) {
+  if (s.count == 0) return "0,,,,,,,";
+  return fmt::format("{},{},{},{},{},{},{},{:.3f}", s.count, as_ns(s.min), as_ns(s.p50), as_ns(s.p90), as_ns(s.p99),
+                     as_ns(s.p999), as_ns(s.max), s.mean / 1000);
+}
+
+}  // namespace
+
+TimePs measured_time(const RunResult& result) { return result.end > result.warmup ? result.end - result.warmup : 0; }
+
+double bits_per_s(std::uint64_t bytes, TimePs time) {
+  return time == 0 ? 0 : static_cast<double>(bytes) * 8e12 / static_cast<double>(time);
+}
+
+std::string results_json(const RunResult& result, const Config& config) {
+  const Json document{
+      {"schema", results_schema_version},
+      {"version", version},
+      {"fabric", result.fabric},
+      {"seed", result.seed},
+      {"interrupted", result.interrupted},
+      {"error", result.error.empty() ? Json(nullptr) : Json(result.error)},
+      {"duration_ns", ns(result.end)},
+      {"warmup_ns", ns(result.warmup)},
+      {"frames", frames_json(result)},
+      {"throughput", throughput_json(result)},
+      {"latency_ns", latency_json(result.latency)},
+      {"cells", cells_json(result.cells)},
+      {"voq", voq_json(result.voq)},
+      {"grants", grants_json(result.grants)},
+      {"reorder", {{"max_depth", result.reorder.max_depth}, {"timeouts", result.reorder.timeouts}}},
+      {"egress", {{"buffer_bytes", result.egress.buffer_bytes}, {"buffer_max_bytes", result.egress.buffer_max_bytes}}},
+      {"links", links_json(result.links)},
+      {"flows", flows_json(result.flows, config.topology)},
+      {"replays", replays_json(result.replays)},
+      {"warnings", result.warnings},
+      {"cost", cost_json(result, config.run.workers)}};
+  std::string text;
+  write(text, document, 0, false);
+  text += '\n';
+  return text;
+}
+
+std::string flows_csv(const RunResult& result, const Topology& topology) {
+  std::string text =
+      "source,destination,frames,bytes,out_of_order,latency_count,latency_min_ns,latency_p50_ns,latency_p90_ns,"
+      "latency_p99_ns,latency_p999_ns,latency_max_ns,latency_mean_ns\n";
+  for (const FlowResult& f : result.flows)
+    text += fmt::format("{},{},{},{},{},{}\n", port_name(topology, f.source), port_name(topology, f.destination),
+                        f.frames, f.bytes, f.out_of_order, latency_columns(f.latency));
+  return text;
+}
+
+std::string series_csv(const RunResult& result) {
+  std::string text =
+      "time_us,node,offered_bytes,offered_gbps,delivered_bytes,delivered_gbps,dropped_frames,cells,voq_bytes,deep_"
+      "bytes,"
+      "fabric_queue_bytes,egress_bytes,paused_ports\n";
+  std::map<std::string, TimePs, std::less<>> before;  // rates are over the time since the node's last sample
+  for (const SeriesRow& row : result.series) {
+    TimePs& last = before[row.node];
+    const TimePs time = row.at - last;
+    last = row.at;
+    text += fmt::format("{},{},{},{:.6f},{},{:.6f},{},{},{},{},{},{},{}\n", as_us(row.at), row.node, row.offered_bytes,
+                        bits_per_s(row.offered_bytes, time) / 1e9, row.delivered_bytes,
+                        bits_per_s(row.delivered_bytes, time) / 1e9, row.dropped_frames, row.cells, row.voq_bytes,
+                        row.deep_bytes, row.fabric_queue_bytes, row.egress_bytes, row.paused_ports);
+  }
+  return text;
+}
+
+}  // namespace weft

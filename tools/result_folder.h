@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The folder that a run leaves behind: config.yaml, results.json, flows.csv, series.csv and capture.pcapng.
+// Nothing that was there before is ever overwritten unless the user says --force, and then only files of these names.
+// Captures can fill the disk, so room for the reports is set aside before the run and given back when they are written.
+#include <array>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace weft {
+
+class ResultFolder {
+ public:
+  static constexpr std::array<std::string_view, 5> file_names{"config.yaml", "results.json", "flows.csv", "series.csv",
+                                                              "capture.pcapng"};
+
+  /// `out`: the folder to use, created with its parents, and empty if it exists. Empty: a new
+  /// weft-results/<name>-<n>, n being the first that is free. `force`: an earlier run's files in `out` are replaced.
+  /// Throws UsageError where the folder holds something already or another run is using it, std::runtime_error where
+  /// the disk refuses.
+  ResultFolder(const std::string& out, const std::string& name, bool force);
+  ~ResultFolder();
+  ResultFolder(const ResultFolder&) = delete;
+  ResultFolder& operator=(const ResultFolder&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::filesystem::path file(std::string_view name) const { return path_ / name; }
+
+  /// Sets `bytes` of the disk aside. Throws std::runtime_error if they are not there.
+  void reserve(std::uint64_t bytes);
+  /// Gives them back to the disk; the folder stays this run's own.
+  void release();
+  /// Writes a file whole or not at all: a temporary file, synced, then renamed. Throws std::runtime_error.
+  void write(std::string_view name, std::string_view content) const;
+  /// A run that never started leaves no folder: config.yaml goes, and what the constructor created if it is then empty.
+  void discard();
+
+ private:
+  void lock();
+  void unlock();
+
+  std::filesystem::path path_;
+  std::filesystem::path created_;  // topmost folder that the constructor made; empty: none
+  int reserve_fd_ = -1;            // locked, which is what tells a folder in use from one left by a killed run
+};
+
+}  // namespace weft
