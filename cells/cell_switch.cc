@@ -9,9 +9,19 @@ namespace weft::cells {
 
 CellSwitch::CellSwitch(std::uint32_t spine, const Topology& topology, const CellConfig& config, std::vector<Port> ports,
                        std::vector<DownlinkEvent> events, CaptureBuffer* capture)
-    : spine_(spine), name_("spine" + std::to_string(spine)), parallel_(topology.parallel_links), latency_(config.spine_latency),
-      hold_bytes_(config.hold_back_bytes), header_bytes_(config.header_bytes), alive_(ports.size(), 1),
-      waiting_bytes_(topology.leaves), holding_(topology.leaves), events_due_(std::move(events)), capture_(capture),
+    : spine_(spine),
+      name_("spine" + std::to_string(spine)),
+      parallel_(topology.parallel_links),
+      latency_(config.spine_latency),
+      hold_bytes_(config.hold_back_bytes),
+      header_bytes_(config.header_bytes),
+      alive_(ports.size(), 1),
+      waiting_bytes_(topology.leaves),
+      holding_(topology.leaves),
+      held_at_(topology.leaves),
+      turn_(topology.leaves),
+      events_due_(std::move(events)),
+      capture_(capture),
       wire_bytes_at_warmup_(ports.size()) {
   in_.reserve(ports.size());
   out_.reserve(ports.size());
@@ -25,64 +35,61 @@ CellSwitch::CellSwitch(std::uint32_t spine, const Topology& topology, const Cell
 
 void CellSwitch::drain(std::uint32_t port, TimePs limit) {
   CellTransmitter& out = out_[port];
+  std::uint64_t* const waiting = waiting_bytes_.data();
+  const std::uint32_t header = header_bytes_;
+  if (out.data_tap == no_tap && out.control_tap == no_tap) [[likely]] {
+    out.drain(
+        limit, [=](const Cell& cell, TimePs) { waiting[cell.source] -= cell.payload + header; },
+        [](const ControlCell&, TimePs) {});
+    return;
+  }
+  const auto record = [&](TapId tap, const auto& cell, TimePs end) {
+    if (tap == no_tap) return;
+    materialise(cell, scratch_);
+    capture_->bytes(tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
+  };
   out.drain(
       limit,
       [&](const Cell& cell, TimePs end) {
-        waiting_bytes_[cell.source] -= cell.payload + header_bytes_;
-        if (holding_[cell.source] != 0) [[unlikely]]
-          check_hold(cell.source, end);
-        if (out.data_tap != no_tap) [[unlikely]] {
-          materialise(cell, scratch_);
-          capture_->bytes(out.data_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
-        }
+        waiting[cell.source] -= cell.payload + header;
+        record(out.data_tap, cell, end);
       },
-      [&](const ControlCell& cell, TimePs end) {
-        if (out.control_tap != no_tap) [[unlikely]] {
-          materialise(cell, scratch_);
-          capture_->bytes(out.control_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
-        }
-      });
+      [&](const ControlCell& cell, TimePs end) { record(out.control_tap, cell, end); });
 }
 
-// Of the links to a leaf the one with the shortest queue that is alive. With none alive the first carries the cell, and the
-// far end of the dead link loses it: reachability has not yet told the leaves.
+// Links to the same leaf take turns. Those known to be dead are passed over; with none alive the first carries the
+// cell, and the far end of the dead link loses it: reachability has not yet told the leaves.
 std::uint32_t CellSwitch::downlink(std::uint16_t leaf) {
   const std::uint32_t first = leaf * parallel_;
   if (parallel_ == 1) return first;
-  std::uint32_t best = first;
-  std::uint64_t least = ~std::uint64_t{0};
-  for (std::uint32_t port = first; port < first + parallel_; ++port)
-    if (alive_[port] != 0 && out_[port].queued_bytes() < least) {
-      best = port;
-      least = out_[port].queued_bytes();
-    }
-  return best;
+  for (std::uint32_t tries = 0; tries < parallel_; ++tries) {
+    turn_[leaf] = (turn_[leaf] + 1) % parallel_;
+    if (alive_[first + turn_[leaf]] != 0) return first + turn_[leaf];
+  }
+  return first;
 }
 
 void CellSwitch::switch_data(const Cell& cell, TimePs now) {
-  const std::uint32_t port = downlink(cell.destination);
-  const TimePs ready = now + latency_;
-  drain(port, ready);
-  out_[port].send(cell, ready);
-  if ((cell.flags & cell_lost) != 0) [[unlikely]]
-    return;
-  waiting_bytes_[cell.source] += cell.payload + header_bytes_;
-  if (waiting_bytes_[cell.source] > hold_bytes_) [[unlikely]]
-    check_hold(cell.source, now);
+  Cell& queued = out_[downlink(cell.destination)].append();
+  queued = cell;
+  queued.at = now + latency_;
+  if ((cell.flags & cell_lost) == 0) [[likely]]
+    waiting_bytes_[cell.source] += cell.payload + header_bytes_;
 }
 
 void CellSwitch::switch_control(const ControlCell& cell, TimePs now) {
-  const std::uint32_t port = downlink(cell.destination);
-  drain(port, now + latency_);
-  out_[port].send_control(cell, now + latency_);
+  out_[downlink(cell.destination)].send_control(cell, now + latency_);
 }
 
-// Stop above the threshold, go on below half of it. A stop goes to every link of the leaf: what it sprays it sprays on all.
+// Judged once a window, as hardware samples its thresholds; the room kept above the threshold covers a window as well.
+// Stop above it, go on below half of it. A stop goes to every link of the leaf: what it sprays it sprays on all.
 void CellSwitch::check_hold(std::uint32_t leaf, TimePs now) {
-  const bool hold = holding_[leaf] != 0 ? waiting_bytes_[leaf] > hold_bytes_ / 2 : waiting_bytes_[leaf] > hold_bytes_;
-  if (hold == (holding_[leaf] != 0)) return;
+  const bool hold = waiting_bytes_[leaf] > (holding_[leaf] != 0 ? hold_bytes_ / 2 : hold_bytes_);
+  const bool held = holding_[leaf] != 0;
+  if (hold == held && (!hold || now - held_at_[leaf] < hold_time / 2)) return;
   holding_[leaf] = hold ? 1 : 0;
-  if (hold) ++hold_backs_;
+  held_at_[leaf] = now;
+  if (hold && !held) ++hold_backs_;
   for (std::uint32_t k = 0; k < parallel_; ++k) {
     ControlCell order{};
     order.kind = ControlKind::hold_back;
@@ -101,7 +108,7 @@ void CellSwitch::advance(TimePs from, TimePs until) {
   const std::uint32_t count = order_.size();
   for (std::uint32_t i = 0; i < count; ++i) {
     void* item = order_.item(i);
-    if (CellReceiver::is_control(item))
+    if (CellReceiver::is_control(item)) [[unlikely]]
       switch_control(CellReceiver::control(item), order_.time(i));
     else
       switch_data(CellReceiver::cell(item), order_.time(i));
@@ -114,6 +121,7 @@ void CellSwitch::advance(TimePs from, TimePs until) {
     out_[port].publish();
     sent_in_window_ |= out_[port].sent_in_window();
   }
+  for (std::uint32_t leaf = 0; leaf < waiting_bytes_.size(); ++leaf) check_hold(leaf, until);
   for (CellReceiver& in : in_) in.retire();
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 // A spine: switches cells by destination leaf, one short queue for each link, and knows nothing of frames or VOQs.
 //
-// It loses no cell to congestion. A link queue over its threshold sets the congestion bit, which slows the grants that feed
-// it. An input with too much waiting inside tells its leaf to hold data cells back, and keeps room for what is still on the
-// way (2 x delay x rate). Hold-backs are counted; a fabric that is not oversubscribed needs none.
+// It loses no cell to congestion. A link queue over its threshold sets the congestion bit, which slows the grants that
+// feed it. An input with too much waiting inside tells its leaf to hold data cells back, and keeps room for what is
+// still on the way (2 x delay x rate). Hold-backs are counted; a fabric that is not oversubscribed needs none.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -17,7 +17,8 @@
 
 namespace weft::cells {
 
-/// A change in what a spine sends where: a downlink that has been noticed to be dead, or to be back, or runs at another rate.
+/// A change in what a spine sends where: a downlink that has been noticed to be dead, or to be back, or runs at another
+/// rate.
 struct DownlinkEvent {
   TimePs at;
   std::uint32_t port;  // leaf * parallel links + parallel
@@ -51,9 +52,6 @@ class CellSwitch final : public Node {
   [[nodiscard]] const std::vector<SeriesRow>& series() const { return series_; }
   [[nodiscard]] const std::vector<std::uint64_t>& wire_bytes_at_warmup() const { return wire_bytes_at_warmup_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
-  /// Cells inside, lost ones included.
-  template <typename Visit>
-  void visit_cells(Visit&& visit);
 
  private:
   void switch_data(const Cell& cell, TimePs now);
@@ -61,7 +59,6 @@ class CellSwitch final : public Node {
   void drain(std::uint32_t port, TimePs limit);
   void check_hold(std::uint32_t leaf, TimePs now);
   std::uint32_t downlink(std::uint16_t leaf);
-  void start_window(TimePs from);
 
   const std::uint32_t spine_;
   const std::string name_;
@@ -71,9 +68,11 @@ class CellSwitch final : public Node {
   const std::uint32_t header_bytes_;
   std::vector<CellReceiver> in_;
   std::vector<CellTransmitter> out_;
-  std::vector<std::uint8_t> alive_;            // [port] downlinks not known to be dead
-  std::vector<std::uint64_t> waiting_bytes_;   // [leaf] that came from it and have not left
-  std::vector<std::uint8_t> holding_;          // [leaf]
+  std::vector<std::uint8_t> alive_;           // [port] downlinks not known to be dead
+  std::vector<std::uint64_t> waiting_bytes_;  // [leaf] that came from it and have not left
+  std::vector<std::uint8_t> holding_;         // [leaf]
+  std::vector<TimePs> held_at_;               // [leaf] when that was last said
+  std::vector<std::uint32_t> turn_;           // [leaf] parallel link that was used last
   std::vector<DownlinkEvent> events_due_;
   std::size_t next_event_ = 0;
   ArrivalOrder order_;

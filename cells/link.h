@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // One direction of a fabric link. The sending end is a CellTransmitter (a queue and a serialiser), the receiving end a
-// CellReceiver (arrivals of a window, and what the link did to them on the way). Data and control cells have a ring each:
-// a ring is in arrival order only if one serialiser fills it and nothing in it overtakes.
+// CellReceiver (arrivals of a window, and what the link did to them on the way). Data and control cells have a ring
+// each: a ring is in arrival order only if one serialiser fills it and nothing in it overtakes.
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,8 +27,8 @@ struct TransmitterConfig {
   Rate rate;
   TimePs delay = 0;
   std::uint32_t header_bytes = 16, control_bytes = 32;
-  std::uint64_t mark_bytes = 0;        // a queue longer than this marks what joins it
-  TimePs keepalive_interval = 0;       // 0: none
+  std::uint64_t mark_bytes = 0;   // a queue longer than this marks what joins it
+  TimePs keepalive_interval = 0;  // 0: none
   std::uint32_t keepalive_bytes = 0;
 };
 
@@ -35,80 +36,106 @@ struct TransmitterCounters {
   std::uint64_t cells = 0, payload_bytes = 0, wire_bytes = 0;  // wire: everything, keep-alives included
   std::uint64_t control_cells = 0, control_bytes = 0;          // keep-alives are in the bytes, not in the cells
   std::uint64_t marked = 0;
-  std::uint64_t queue_max_bytes = 0;
-  TimePs held = 0;                                             // time held back by the far end
+  TimePs wait_max = 0;  // longest wait of a cell in the queue
+  TimePs held = 0;      // time held back by the far end
 };
 
+/// A hold-back ends by itself after this time, as a pause does, so that the loss of its end delays and never stops a
+/// link for good. The spine says it again at half of it.
+inline constexpr TimePs hold_time = 10_us;
+
 /// Sending end. Strict priority for control cells, never preempting. It decides lazily: an item is committed only when
-/// everything that could go before it is known, that is when the node's time has passed its start. So the result is exactly
-/// that of a serialiser that decides one item at a time, for one event a hop.
+/// everything that could go before it is known, that is when the node's time has passed its start. So a whole window's
+/// traffic is committed in one sweep, for one event a hop, and the result is exactly that of a serialiser that decides
+/// one item at a time.
 class CellTransmitter {
  public:
   CellTransmitter(const TransmitterConfig& config, CellLink* link)
-      : config_(config), link_(link), clock_(config.rate), next_keepalive_(config.keepalive_interval == 0 ? never : 0) {}
+      : config_(config),
+        link_(link),
+        clock_(config.rate),
+        mark_wait_(clock_.time_of(config.mark_bytes)),
+        next_keepalive_(config.keepalive_interval == 0 ? never : 0) {}
 
-  /// Queues a cell that is ready at `ready`; ready times never decrease. Call drain(now) first. Returns the queued place.
-  Cell& send(const Cell& cell, TimePs ready) {
-    Cell& queued = link_->data.append();
-    queued = cell;
-    queued.at = ready;
-    if ((cell.flags & cell_lost) == 0) [[likely]] {
-      queued_bytes_ += cell.payload + config_.header_bytes;
-      if (queued_bytes_ > config_.mark_bytes) [[unlikely]]
-        queued.flags |= cell_marked;
-      if (queued_bytes_ > counters.queue_max_bytes) counters.queue_max_bytes = queued_bytes_;
-    }
-    return queued;
-  }
+  /// A place at the end of the queue, to be filled in by the caller: all of the cell, `at` being the time from which it
+  /// is ready. Ready times never decrease.
+  Cell& append() { return link_->data.append(); }
   void send_control(const ControlCell& cell, TimePs ready) {
     ControlCell& queued = link_->control.append();
     queued = cell;
     queued.at = ready;
   }
 
-  /// Puts on the wire all that starts before `limit`. on_data(cell, end) and on_control(cell, end) are told of
-  /// each, and when its last bit leaves.
+  /// Puts on the wire all that starts before `limit`. on_data(cell, end) and on_control(cell, end) are told of each,
+  /// and when its last bit leaves; lost cells are not told of. A cell that has waited longer than the marking threshold
+  /// takes to drain is marked.
   template <typename OnData, typename OnControl>
   void drain(TimePs limit, OnData&& on_data, OnControl&& on_control) {
+    TimePs control_ready = link_->control.queued() != 0 ? link_->control.front().at : never;
     for (;;) {
-      const TimePs data_ready = link_->data.queued() != 0 && !held_ ? link_->data.front().at : never;
-      const TimePs control_ready = link_->control.queued() != 0 ? link_->control.front().at : never;
-      const TimePs ready = data_ready < control_ready ? data_ready : control_ready;
-      TimePs start = ready > free_at_ ? ready : free_at_;
-      if (ready == never || start >= limit) return;
-      if (start >= next_keepalive_) [[unlikely]]
-        start = send_keepalives(start);
-      if (control_ready <= start) [[unlikely]] {
-        ControlCell& cell = link_->control.front();
-        free_at_ = start + clock_.take(config_.control_bytes);
-        cell.at = free_at_ + config_.delay;
-        ++counters.control_cells;
-        counters.control_bytes += config_.control_bytes;
-        counters.wire_bytes += config_.control_bytes;
-        on_control(cell, free_at_);
-        link_->control.commit();
+      // Data until a control cell is ready first, or nothing is left that starts in time; then a control cell, if one
+      // does.
+      {
+        const TimePs data_from = free_at_ > held_until_ ? free_at_ : held_until_;
+        TimePs free_at = data_from, wait_max = counters.wait_max;
+        std::uint64_t bytes_sent = 0, payload_sent = 0, cells_sent = 0;
+        link_->data.commit_while([&](Cell& cell) {
+          const TimePs ready = cell.at;
+          TimePs start = ready > free_at ? ready : free_at;
+          if (control_ready <= start || start >= limit) [[unlikely]]
+            return false;
+          if (start >= next_keepalive_) [[unlikely]] {
+            free_at = std::max(free_at, send_keepalives(start, free_at == data_from ? free_at_ : free_at));
+            start = ready > free_at ? ready : free_at;
+            if (control_ready <= start || start >= limit) return false;
+          }
+          if ((cell.flags & cell_lost) != 0) [[unlikely]] {
+            free_at = start;  // not before what went before it: the ring is in order of arrival
+            cell.at = start + config_.delay;
+            return true;
+          }
+          const std::uint32_t bytes = cell.payload + config_.header_bytes;
+          const TimePs wait = start - ready;
+          if (wait > wait_max) wait_max = wait;
+          if (wait > mark_wait_) [[unlikely]]
+            cell.flags |= cell_marked;
+          counters.marked += cell.flags & cell_marked;
+          free_at = start + clock_.take(bytes);
+          cell.at = free_at + config_.delay;
+          bytes_sent += bytes;
+          payload_sent += cell.payload;
+          ++cells_sent;
+          on_data(cell, free_at);
+          return true;
+        });
+        if (free_at != data_from) free_at_ = free_at;
+        counters.wait_max = wait_max;
+        counters.cells += cells_sent;
+        counters.payload_bytes += payload_sent;
+        counters.wire_bytes += bytes_sent;
+      }
+      if (control_ready == never) return;
+      const TimePs start = control_ready > free_at_ ? control_ready : free_at_;
+      if (start >= limit) return;
+      if (start >= next_keepalive_) [[unlikely]] {
+        free_at_ = std::max(free_at_, send_keepalives(start, free_at_));
         continue;
       }
-      Cell& cell = link_->data.front();
-      if ((cell.flags & cell_lost) != 0) [[unlikely]] {
-        commit_lost(cell);
-        continue;
-      }
-      const std::uint32_t bytes = cell.payload + config_.header_bytes;
-      free_at_ = start + clock_.take(bytes);
+      ControlCell& cell = link_->control.front();
+      free_at_ = start + clock_.take(config_.control_bytes);
       cell.at = free_at_ + config_.delay;
-      queued_bytes_ -= bytes;
-      ++counters.cells;
-      counters.payload_bytes += cell.payload;
-      counters.wire_bytes += bytes;
-      counters.marked += cell.flags & cell_marked;
-      on_data(cell, free_at_);
-      link_->data.commit();
+      ++counters.control_cells;
+      counters.control_bytes += config_.control_bytes;
+      counters.wire_bytes += config_.control_bytes;
+      on_control(cell, free_at_);
+      link_->control.commit();
+      control_ready = link_->control.queued() != 0 ? link_->control.front().at : never;
     }
   }
   void publish() {
-    sent_in_window_ = link_->data.committed() + link_->control.committed() != published_;
-    published_ = link_->data.committed() + link_->control.committed();
+    const std::uint64_t sent = link_->data.committed() + link_->control.committed();
+    sent_in_window_ = sent != published_;
+    published_ = sent;
     link_->data.publish();
     link_->control.publish();
   }
@@ -116,55 +143,60 @@ class CellTransmitter {
   /// When the head of the queue could go out, as things stand; never: nothing to send.
   [[nodiscard]] TimePs earliest() const {
     TimePs ready = never;
-    if (link_->data.queued() != 0 && !held_) ready = link_->data.front().at;
+    if (link_->data.queued() != 0) ready = std::max(link_->data.front().at, held_until_);
     if (link_->control.queued() != 0 && link_->control.front().at < ready) ready = link_->control.front().at;
     return ready == never ? never : ready > free_at_ ? ready : free_at_;
   }
 
   /// Call drain(now) first.
-  void set_rate(Rate rate) { clock_.set_rate(rate); }
-  void hold(bool stop, TimePs now) {
-    if (stop == held_) return;
-    if (stop)
-      held_since_ = now;
-    else
-      counters.held += now - held_since_;
-    held_ = stop;
+  void set_rate(Rate rate) {
+    clock_.set_rate(rate);
+    mark_wait_ = clock_.time_of(config_.mark_bytes);
   }
-  [[nodiscard]] bool held() const { return held_; }
-  [[nodiscard]] std::uint64_t queued_bytes() const { return queued_bytes_; }
+  void hold(bool stop, TimePs now) {
+    if (held_until_ > now) counters.held -= held_until_ - now;  // it ends now, or is renewed
+    held_until_ = stop ? now + hold_time : now;
+    counters.held += held_until_ - now;
+  }
   [[nodiscard]] std::uint32_t queued_cells() const { return link_->data.queued(); }
+  /// Bytes that wait; counted one by one, for samples.
+  [[nodiscard]] std::uint64_t queued_bytes() const {
+    std::uint64_t bytes = 0;
+    link_->data.visit_queued([&](const Cell& cell) { bytes += cell.payload + config_.header_bytes; });
+    return bytes;
+  }
+  /// Longest queue that a cell found before it, itself included.
+  [[nodiscard]] std::uint64_t queue_max_bytes() const {
+    return counters.cells == 0
+               ? 0
+               : clock_.bytes_in(counters.wait_max) + config_.header_bytes + counters.payload_bytes / counters.cells;
+  }
   [[nodiscard]] const CellLink& link() const { return *link_; }
 
   TransmitterCounters counters;
   TapId data_tap = no_tap, control_tap = no_tap;
 
  private:
-  // Reachability messages go out every interval whatever else does. Between two cells they are reckoned all at once, so that
-  // silence costs nothing; only the last can be in the way of what starts now.
-  TimePs send_keepalives(TimePs start) {
+  // Reachability messages go out every interval whatever else does. Between two cells they are reckoned all at once, so
+  // that silence costs nothing; only the last can be in the way of what would start now. Returns when that has left.
+  TimePs send_keepalives(TimePs start, TimePs free_at) {
     const std::uint64_t count = (start - next_keepalive_) / config_.keepalive_interval + 1;
     const TimePs last = next_keepalive_ + (count - 1) * config_.keepalive_interval;
     next_keepalive_ = last + config_.keepalive_interval;
     counters.control_bytes += count * config_.keepalive_bytes;
     counters.wire_bytes += count * config_.keepalive_bytes;
-    const TimePs end = last + clock_.take(config_.keepalive_bytes);
-    return end > start ? end : start;
-  }
-  void commit_lost(Cell& cell) {
-    cell.at = (cell.at > free_at_ ? cell.at : free_at_) + config_.delay;
-    link_->data.commit();
+    return (last > free_at ? last : free_at) + clock_.take(config_.keepalive_bytes);
   }
 
   TransmitterConfig config_;
   CellLink* link_;
   WireClock clock_;
+  TimePs mark_wait_;
   TimePs free_at_ = 0;
   TimePs next_keepalive_;
-  std::uint64_t queued_bytes_ = 0;
   std::uint64_t published_ = 0;
-  TimePs held_since_ = 0;
-  bool held_ = false, sent_in_window_ = false;
+  TimePs held_until_ = 0;
+  bool sent_in_window_ = false;
 };
 
 /// What happens to a link direction in a run, by time; nothing on most links.
@@ -177,13 +209,14 @@ class LinkFate {
     WireClock clock;
   };
   LinkFate() = default;
-  /// `changes` in time order, the first at 0. `delay` is the link's. Data and control cells have a stream of chance each.
+  /// `changes` in time order, the first at 0. `delay` is the link's. Data and control cells have a stream of chance
+  /// each.
   LinkFate(std::vector<Change> changes, TimePs delay, Rng data_chance, Rng control_chance)
       : changes_(std::move(changes)), delay_(delay), chance_{data_chance, control_chance} {}
 
   [[nodiscard]] bool harmless() const { return changes_.empty(); }
-  /// Whether `bytes` that arrive at `arrival` did not survive: the link was down at some time from their first bit to their last,
-  /// or by chance. Called in order of arrival for each kind, which makes the chance repeatable.
+  /// Whether `bytes` that arrive at `arrival` did not survive: the link was down at some time from their first bit to
+  /// their last, or by chance. Called in order of arrival for each kind, which makes the chance repeatable.
   bool lost(TimePs arrival, std::uint32_t bytes, bool control) {
     std::size_t i = changes_.size() - 1;
     while (changes_[i].at > arrival) --i;
@@ -215,10 +248,16 @@ class CellReceiver {
     link_->data.refresh();
     link_->control.refresh();
     if (fate_.harmless()) [[likely]] {
-      for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take())
-        order.add(link_->data.peek().at, &link_->data.peek());
-      for (; !link_->control.empty() && link_->control.peek().at < until; link_->control.take())
-        order.add(link_->control.peek().at, tagged(&link_->control.peek()));
+      link_->data.take_while([&](Cell& cell) {
+        if (cell.at >= until) return false;
+        order.add(cell.at, &cell);
+        return true;
+      });
+      link_->control.take_while([&](ControlCell& cell) {
+        if (cell.at >= until) return false;
+        order.add(cell.at, tagged(&cell));
+        return true;
+      });
       return;
     }
     for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take()) {

@@ -66,36 +66,57 @@ class Planner {
   void follow(std::uint32_t link, const LinkHistory& history) {
     const FabricLink& cable = topology_.fabric_links[link];
     const TimePs interval = config_.reachability_interval, flight_time = flight(cable.params);
+    for (std::size_t i = 1; i < history.spans.size(); ++i)
+      if (history.spans[i].rate.bits_per_s != history.spans[i - 1].rate.bits_per_s)
+        set_rate(cable, history.spans[i].from, history.spans[i].rate);
+
+    // Of each time that the link is up: the first and the last message that gets across whole. Between the last of one
+    // and the first of another there is silence; a link that was up for less than a message's flight breaks none.
     std::vector<Noticed> noticed;
-    for (std::size_t i = 1; i < history.spans.size(); ++i) {
-      const auto& span = history.spans[i];
-      const bool was_down = history.spans[i - 1].down;
-      if (span.down && !was_down) {
-        // The last message that arrived whole left at the greatest multiple of the interval not after at - flight.
-        const TimePs last = span.from >= flight_time ? (span.from - flight_time) / interval * interval + flight_time : 0;
-        const TimePs dead = last + config_.reachability_misses * interval;
+    TimePs heard = 0;
+    bool alive = true;
+    const auto silence_until = [&](TimePs next) {
+      const TimePs dead = heard + config_.reachability_misses * interval;
+      if (alive && next > dead) {
         noticed.push_back({dead, false});
-      } else if (!span.down && was_down) {
-        const TimePs first = (span.from + interval - 1) / interval * interval + flight_time;
-        if (!noticed.empty() && !noticed.back().alive && noticed.back().at >= first)
-          noticed.pop_back();  // back before anyone noticed
-        else
-          noticed.push_back({first, true});
+        alive = false;
       }
-      if (span.rate.bits_per_s != history.spans[i - 1].rate.bits_per_s) set_rate(cable, span.from, span.rate);
+    };
+    for (std::size_t i = 0; i < history.spans.size();) {
+      if (history.spans[i].down) {
+        ++i;
+        continue;
+      }
+      const TimePs up = history.spans[i].from;
+      while (i < history.spans.size() && !history.spans[i].down) ++i;
+      const TimePs first = (up + interval - 1) / interval * interval + flight_time;
+      const TimePs down = i == history.spans.size() ? never : history.spans[i].from;
+      if (down < first) continue;
+      silence_until(first);
+      if (!alive) noticed.push_back({first, true});
+      alive = true;
+      if (down != never) heard = (down - flight_time) / interval * interval + flight_time;
     }
+    if (history.spans.back().down) silence_until(never);
     for (const Noticed& n : noticed) {
       const std::uint32_t port = cable.leaf * topology_.parallel_links + cable.parallel;
-      plan_.spines[cable.spine].push_back({n.at, port, n.alive ? DownlinkEvent::What::regain : DownlinkEvent::What::lose, {}});
-      plan_.leaves[cable.leaf].push_back({n.at, n.alive ? ReachabilityEvent::What::regain_uplink : ReachabilityEvent::What::lose_uplink,
-                                          cable.spine, cable.parallel, 0, {}});
+      plan_.spines[cable.spine].push_back(
+          {n.at, port, n.alive ? DownlinkEvent::What::regain : DownlinkEvent::What::lose, {}});
+      plan_.leaves[cable.leaf].push_back(
+          {n.at,
+           n.alive ? ReachabilityEvent::What::regain_uplink : ReachabilityEvent::What::lose_uplink,
+           cable.spine,
+           cable.parallel,
+           0,
+           {}});
       plan_.times.push_back(n.at);
     }
   }
   void set_rate(const FabricLink& cable, TimePs at, Rate rate) {
     const std::uint32_t port = cable.leaf * topology_.parallel_links + cable.parallel;
     plan_.spines[cable.spine].push_back({at, port, DownlinkEvent::What::rate, rate});
-    plan_.leaves[cable.leaf].push_back({at, ReachabilityEvent::What::uplink_rate, cable.spine, cable.parallel, 0, rate});
+    plan_.leaves[cable.leaf].push_back(
+        {at, ReachabilityEvent::What::uplink_rate, cable.spine, cable.parallel, 0, rate});
     plan_.times.push_back(at);
   }
 
@@ -138,28 +159,44 @@ class Planner {
 
 }  // namespace
 
-ReachabilityPlan plan_reachability(const Topology& topology, const CellConfig& config, std::span<const FaultConfig> faults) {
+ReachabilityPlan plan_reachability(const Topology& topology, const CellConfig& config,
+                                   std::span<const FaultConfig> faults) {
   return Planner(topology, config).plan(faults);
 }
 
 ReachabilityTable::ReachabilityTable(const Topology& topology, std::uint32_t leaf)
-    : leaf_(leaf), leaves_(topology.leaves), spines_(topology.spines), parallel_(topology.parallel_links),
-      alive_(spines_ * parallel_, 1), own_rate_(spines_ * parallel_), beyond_(std::size_t{spines_} * leaves_) {
+    : leaf_(leaf),
+      leaves_(topology.leaves),
+      spines_(topology.spines),
+      parallel_(topology.parallel_links),
+      alive_(spines_ * parallel_, 1),
+      own_rate_(spines_ * parallel_),
+      beyond_(std::size_t{spines_} * leaves_) {
   for (std::uint32_t spine = 0; spine < spines_; ++spine)
     for (std::uint32_t k = 0; k < parallel_; ++k) {
-      own_rate_[spine * parallel_ + k] = topology.fabric_links[topology.link_index(leaf, spine, k)].params.rate.bits_per_s;
+      own_rate_[spine * parallel_ + k] =
+          topology.fabric_links[topology.link_index(leaf, spine, k)].params.rate.bits_per_s;
       for (std::uint32_t other = 0; other < leaves_; ++other)
-        beyond_[spine * leaves_ + other] += topology.fabric_links[topology.link_index(other, spine, k)].params.rate.bits_per_s;
+        beyond_[spine * leaves_ + other] +=
+            topology.fabric_links[topology.link_index(other, spine, k)].params.rate.bits_per_s;
     }
 }
 
 void ReachabilityTable::apply(const ReachabilityEvent& event) {
   const std::uint32_t uplink = event.spine * parallel_ + event.parallel;
   switch (event.what) {
-    case ReachabilityEvent::What::lose_uplink: alive_[uplink] = 0; break;
-    case ReachabilityEvent::What::regain_uplink: alive_[uplink] = 1; break;
-    case ReachabilityEvent::What::uplink_rate: own_rate_[uplink] = event.rate.bits_per_s; break;
-    case ReachabilityEvent::What::beyond: beyond_[event.spine * leaves_ + event.leaf] = event.rate.bits_per_s; break;
+    case ReachabilityEvent::What::lose_uplink:
+      alive_[uplink] = 0;
+      break;
+    case ReachabilityEvent::What::regain_uplink:
+      alive_[uplink] = 1;
+      break;
+    case ReachabilityEvent::What::uplink_rate:
+      own_rate_[uplink] = event.rate.bits_per_s;
+      break;
+    case ReachabilityEvent::What::beyond:
+      beyond_[event.spine * leaves_ + event.leaf] = event.rate.bits_per_s;
+      break;
   }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Who can be reached over what. Both ends of a link send a reachability message every interval; a link is taken for dead when
-// `misses` intervals have been silent, and for alive at the first message after. A spine's messages say which leaves it
-// reaches and at what rate, so a leaf learns of a dead link beyond the spine with the next message.
+// Who can be reached over what. Both ends of a link send a reachability message every interval; a link is taken for
+// dead when `misses` intervals have been silent, and for alive at the first message after. A spine's messages say which
+// leaves it reaches and at what rate, so a leaf learns of a dead link beyond the spine with the next message.
 //
-// The messages have fixed times, and faults are known by time, so what each node learns and when follows in closed form. It is
-// reckoned once, and silence costs no events. The messages' wire time is charged by the transmitters.
+// The messages have fixed times, and faults are known by time, so what each node learns and when follows in closed
+// form. It is reckoned once, and silence costs no events. The messages' wire time is charged by the transmitters.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -38,7 +38,8 @@ struct ReachabilityPlan {
   std::vector<TimePs> times;                           // of all of them
 };
 
-ReachabilityPlan plan_reachability(const Topology& topology, const CellConfig& config, std::span<const FaultConfig> faults);
+ReachabilityPlan plan_reachability(const Topology& topology, const CellConfig& config,
+                                   std::span<const FaultConfig> faults);
 
 /// What one leaf believes.
 class ReachabilityTable {
@@ -51,9 +52,9 @@ class ReachabilityTable {
 
  private:
   std::uint32_t leaf_, leaves_, spines_, parallel_;
-  std::vector<std::uint8_t> alive_;        // [uplink]
-  std::vector<std::uint64_t> own_rate_;    // [uplink]
-  std::vector<std::uint64_t> beyond_;      // [spine * leaves + leaf] bits a second
+  std::vector<std::uint8_t> alive_;      // [uplink]
+  std::vector<std::uint64_t> own_rate_;  // [uplink]
+  std::vector<std::uint64_t> beyond_;    // [spine * leaves + leaf] bits a second
 };
 
 }  // namespace weft::cells

@@ -2,10 +2,10 @@
 #pragma once
 // Puts the cells of each (source leaf, VOQ) back in order and lets the frames in them fall out whole.
 //
-// A cell that is next goes straight through. One that is early waits in the stream's reorder ring, which is as large as the
-// stream has needed so far, up to the window; the sender never has more outstanding. A cell that was lost on a link comes as a
-// descriptor marked cell_lost: hardware sees nothing of it. It counts as missing until `timeout` after it was due; then the
-// frames with bytes in it are dropped whole and the stream goes on.
+// A cell that is next goes straight through. One that is early waits in the stream's reorder ring, which is as large as
+// the stream has needed so far, up to the window; the sender never has more outstanding. A cell that was lost on a link
+// comes as a descriptor marked cell_lost: hardware sees nothing of it. It counts as missing until `timeout` after it
+// was due; then the frames with bytes in it are dropped whole and the stream goes on.
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -21,8 +21,8 @@ class Reassembler {
   Reassembler(std::uint32_t streams, std::uint32_t window, TimePs timeout)
       : index_(streams, none), window_(window), timeout_(timeout) {}
 
-  /// A cell of stream number `stream` arrives. released(Frame*, bool whole) is called for each frame that falls out, in order;
-  /// not whole: a cell of it was lost.
+  /// A cell of stream number `stream` arrives. released(Frame*, bool whole) is called for each frame that falls out, in
+  /// order; not whole: a cell of it was lost.
   template <typename Released>
   void arrive(std::uint32_t stream, const Cell& cell, TimePs now, Released&& released) {
     Stream& s = state_of(stream);

@@ -39,7 +39,8 @@ void Spray::next_round() {
 }
 
 void Spray::shuffle() {
-  for (std::size_t i = places_.size(); i > 1; --i) std::swap(places_[i - 1], places_[random_.below(static_cast<std::uint32_t>(i))]);
+  for (std::size_t i = places_.size(); i > 1; --i)
+    std::swap(places_[i - 1], places_[random_.below(static_cast<std::uint32_t>(i))]);
 }
 
 }  // namespace weft::cells

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Which link the next cell to a leaf takes: round robin over a permutation of the links that reach it, reshuffled now and
-// then so that leaves do not fall into step. A link of twice the rate has twice the places. Never by flow.
+// Which link the next cell to a leaf takes: round robin over a permutation of the links that reach it, reshuffled now
+// and then so that leaves do not fall into step. A link of twice the rate has twice the places. Never by flow.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -25,7 +25,8 @@ class Spray {
   }
 
  private:
-  static constexpr std::uint32_t rounds_per_shuffle = 8;  // a shuffle costs as much as a round: an eighth is lost in the noise
+  static constexpr std::uint32_t rounds_per_shuffle =
+      8;  // a shuffle costs as much as a round: an eighth is lost in the noise
   void next_round();
   void shuffle();
 

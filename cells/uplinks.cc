@@ -13,15 +13,21 @@ enum SprayPurpose : std::uint64_t { spray_data = 0x100, spray_control = 0x200 };
 
 Uplinks::Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric,
                  std::vector<Port> ports, std::uint64_t seed, CaptureBuffer* capture)
-    : leaf_(leaf), leaves_(topology.leaves), parallel_(topology.parallel_links), force_fabric_(force_fabric),
-      payload_(config.payload_bytes), table_(topology, leaf), capture_(capture) {
+    : leaf_(leaf),
+      leaves_(topology.leaves),
+      parallel_(topology.parallel_links),
+      force_fabric_(force_fabric),
+      payload_(config.payload_bytes),
+      table_(topology, leaf),
+      capture_(capture) {
   out_.reserve(ports.size());
   TimePs slowest_cell = 1;
   for (const Port& port : ports) {
     CellTransmitter& out = out_.emplace_back(port.transmitter, port.out);
     out.data_tap = port.data_tap;
     out.control_tap = port.control_tap;
-    slowest_cell = std::max(slowest_cell, WireClock(port.transmitter.rate).time_of(config.payload_bytes + config.header_bytes));
+    slowest_cell =
+        std::max(slowest_cell, WireClock(port.transmitter.rate).time_of(config.payload_bytes + config.header_bytes));
   }
   retry_after_ = 16 * slowest_cell;
   for (std::uint32_t d = 0; d < leaves_; ++d) {
@@ -53,23 +59,24 @@ bool Uplinks::apply(const ReachabilityEvent& event) {
 
 void Uplinks::drain(std::uint32_t port, TimePs limit) {
   CellTransmitter& out = out_[port];
-  out.drain(
-      limit,
-      [&](const Cell& cell, TimePs end) {
-        --queued_;
-        if (out.data_tap != no_tap) [[unlikely]] {
-          materialise(cell, scratch_);
-          capture_->bytes(out.data_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
-        }
-      },
-      [&](const ControlCell& cell, TimePs end) {
-        if (out.control_tap != no_tap) [[unlikely]] {
-          materialise(cell, scratch_);
-          capture_->bytes(out.control_tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
-        }
-      });
+  const std::uint32_t queued = out.queued_cells();
+  if (out.data_tap == no_tap && out.control_tap == no_tap) [[likely]] {
+    out.drain(
+        limit, [](const Cell&, TimePs) {}, [](const ControlCell&, TimePs) {});
+  } else {
+    const auto record = [&](TapId tap, const auto& cell, TimePs end) {
+      if (tap == no_tap) return;
+      materialise(cell, scratch_);
+      capture_->bytes(tap, end, scratch_.data(), static_cast<std::uint32_t>(scratch_.size()));
+    };
+    out.drain(
+        limit, [&](const Cell& cell, TimePs end) { record(out.data_tap, cell, end); },
+        [&](const ControlCell& cell, TimePs end) { record(out.control_tap, cell, end); });
+  }
+  queued_ -= queued - out.queued_cells();
 }
 
+// What has gone out in this window is only reckoned when it matters.
 bool Uplinks::has_room(TimePs now) {
   if (queued_ < room_cells * live_) [[likely]]
     return true;
@@ -80,17 +87,22 @@ bool Uplinks::has_room(TimePs now) {
 void Uplinks::send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, Frame* first, TimePs now) {
   Spray& spray = sprays_[destination];
   Frame* frame = first;
-  std::uint32_t offset = 0;
-  while (frame != nullptr) {
-    Cell cell;
+  std::uint32_t offset = 0, number = sequence;
+  do {
+    // A link whose queue stays long (held back, or slower than it says) is passed over, as long as another has room.
+    std::uint32_t port = spray.next();
+    for (std::uint32_t tries = 0; out_[port].queued_cells() >= 2 * room_cells && tries < out_.size(); ++tries)
+      port = spray.next();
+    Cell& cell = out_[port].append();
+    cell.at = now;
     cell.first = frame;
+    cell.sequence = number++;
     cell.offset = static_cast<std::uint16_t>(offset);
     cell.stream = stream;
     cell.source = static_cast<std::uint16_t>(leaf_);
     cell.destination = destination;
-    cell.sequence = sequence++;
     std::uint32_t room = payload_, ending = 0;
-    while (frame != nullptr) {
+    for (;;) {
       const std::uint32_t left = frame->length - offset;
       if (left > room) {
         offset += room;
@@ -101,18 +113,14 @@ void Uplinks::send(std::uint16_t destination, std::uint16_t stream, std::uint32_
       ++ending;
       frame = frame->next;
       offset = 0;
-      if (room == 0) break;
+      if (room == 0 || frame == nullptr) break;
     }
     cell.ending = static_cast<std::uint8_t>(ending);
     cell.payload = static_cast<std::uint16_t>(payload_ - room);
     cell.flags = offset != 0 ? std::uint8_t{cell_open} : std::uint8_t{0};
-    // A link whose queue stays long (held back, or slower than it says) is passed over, as long as another has room.
-    std::uint32_t port = spray.next();
-    for (std::uint32_t tries = 0; out_[port].queued_cells() >= 2 * room_cells && tries < out_.size(); ++tries) port = spray.next();
-    drain(port, now);
-    out_[port].send(cell, now);
-    ++queued_;
-  }
+  } while (frame != nullptr);
+  queued_ += number - sequence;
+  sequence = number;
 }
 
 bool Uplinks::send_control(const ControlCell& cell, TimePs now) {
@@ -122,9 +130,7 @@ bool Uplinks::send_control(const ControlCell& cell, TimePs now) {
   }
   Spray& spray = control_sprays_[cell.destination];
   if (!spray.reaches()) return false;
-  const std::uint32_t port = spray.next();
-  drain(port, now);
-  out_[port].send_control(cell, now);
+  out_[spray.next()].send_control(cell, now);
   return true;
 }
 

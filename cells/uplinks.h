@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The fabric side of a leaf: cuts bursts of frames into cells, sprays them over the links that reach their destination, and
-// gives control cells their way out. What is for the leaf itself takes the loopback, unless it is forced through the fabric.
+// The fabric side of a leaf: cuts bursts of frames into cells, sprays them over the links that reach their destination,
+// and gives control cells their way out. What is for the leaf itself takes the loopback, unless it is forced through
+// the fabric.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -28,17 +29,18 @@ class Uplinks {
     TransmitterConfig transmitter;
     TapId data_tap = no_tap, control_tap = no_tap;
   };
-  Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric, std::vector<Port> ports,
-          std::uint64_t seed, CaptureBuffer* capture);
+  Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric,
+          std::vector<Port> ports, std::uint64_t seed, CaptureBuffer* capture);
 
   [[nodiscard]] bool reaches(std::uint32_t leaf) const { return is_local(leaf) || sprays_[leaf].reaches(); }
   [[nodiscard]] bool is_local(std::uint32_t leaf) const { return leaf == leaf_ && !force_fabric_; }
-  /// Whether a VOQ may send another burst: false while more than `room_cells` a live link wait. Then the caller asks again after
-  /// retry_after(). Real chips stop their VOQs in the same way when the queues towards the fabric are long.
+  /// Whether a VOQ may send another burst: false while more than `room_cells` a live link wait. Then the caller asks
+  /// again after retry_after(). Real chips stop their VOQs in the same way when the queues towards the fabric are long.
   [[nodiscard]] bool has_room(TimePs now);
   [[nodiscard]] TimePs retry_after() const { return retry_after_; }
 
-  /// Sends the frames from `first` (linked, last one's next is nullptr) as one burst of a VOQ, and counts `sequence` on.
+  /// Sends the frames from `first` (linked, last one's next is nullptr) as one burst of a VOQ, and counts `sequence`
+  /// on.
   void send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, Frame* first, TimePs now);
   /// To the leaf cell.destination. False: no link reaches it, nothing was sent.
   bool send_control(const ControlCell& cell, TimePs now);
@@ -70,9 +72,10 @@ class Uplinks {
   const std::uint32_t payload_;
   std::vector<CellTransmitter> out_;
   ReachabilityTable table_;
-  std::vector<Spray> sprays_;          // [destination leaf]
-  std::vector<Spray> control_sprays_;  // [destination leaf] a stream of their own, so that control cells do not shift the data's turn
-  std::uint32_t queued_ = 0;           // cells that wait, over all links
+  std::vector<Spray> sprays_;  // [destination leaf]
+  std::vector<Spray>
+      control_sprays_;  // [destination leaf] a stream of their own, so that control cells do not shift the data's turn
+  std::uint32_t queued_ = 0;  // cells that wait, over all links
   std::uint32_t live_ = 0;
   TimePs retry_after_;
   CaptureBuffer* capture_;

@@ -20,10 +20,8 @@ MacAddress to_mac(std::uint64_t number) {
 
 MacAddress parse_mac(const std::string& text) {
   const auto digit = [](char c) -> int {
-    if (c >= '0' && c <= '9')
-      return c - '0';
-    if (c >= 'a' && c <= 'f')
-      return c - 'a' + 10;
+    if (c >= '0' && c <= '9') return c - '0';
+    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
   };
   MacAddress mac{};
@@ -33,8 +31,7 @@ MacAddress parse_mac(const std::string& text) {
     good = high >= 0 && low >= 0 && (i == 5 || text[3 * i + 2] == ':' || text[3 * i + 2] == '-');
     mac[i] = static_cast<std::uint8_t>((high << 4) | low);
   }
-  if (!good)
-    throw std::invalid_argument("'" + text + "' is not a MAC address; 02:00:00:00:00:01 would be one");
+  if (!good) throw std::invalid_argument("'" + text + "' is not a MAC address; 02:00:00:00:00:01 would be one");
   return mac;
 }
 
@@ -46,11 +43,10 @@ std::string to_string(const MacAddress& mac) {
 
 std::vector<KnownHost> modelled_hosts(const Topology& topology) {
   if (topology.host_ports() > max_modelled_hosts)
-    throw std::invalid_argument(std::to_string(topology.host_ports()) + " host ports: modelled hosts have addresses for " +
-                                std::to_string(max_modelled_hosts));
+    throw std::invalid_argument(std::to_string(topology.host_ports()) +
+                                " host ports: modelled hosts have addresses for " + std::to_string(max_modelled_hosts));
   std::vector<KnownHost> hosts(topology.host_ports());
-  for (std::uint32_t port = 0; port < hosts.size(); ++port)
-    hosts[port] = {to_mac(host_mac(port)), port};
+  for (std::uint32_t port = 0; port < hosts.size(); ++port) hosts[port] = {to_mac(host_mac(port)), port};
   return hosts;
 }
 

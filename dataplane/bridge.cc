@@ -27,8 +27,7 @@ Verdict Bridge::ingress(const Frame* frame, const ParsedHeaders& headers, TimePs
   learn(load_mac(bytes + 6), headers.vlan, frame->in_port, now);
   const std::uint64_t destination = load_mac(bytes);
   if (is_group(destination)) [[unlikely]] {
-    if (is_link_local(destination))
-      return {.kind = Kind::filter, .filter = FilterReason::link_local};
+    if (is_link_local(destination)) return {.kind = Kind::filter, .filter = FilterReason::link_local};
     return {.kind = Kind::flood};
   }
   const std::uint32_t port = find(destination, headers.vlan, now);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A leaf that bridges (802.1D/Q, one MAC table with VLAN-wise learning; every port is a member of every VLAN, tags are kept).
-// It learns from frames that enter the fabric and from frames that leave it by its own ports. Unknown, group and broadcast
-// destinations are flooded. Known hosts are never learnt nor moved.
+// A leaf that bridges (802.1D/Q, one MAC table with VLAN-wise learning; every port is a member of every VLAN, tags are
+// kept). It learns from frames that enter the fabric and from frames that leave it by its own ports. Unknown, group and
+// broadcast destinations are flooded. Known hosts are never learnt nor moved.
 #include <vector>
 
 #include "dataplane/forward.h"
@@ -24,8 +24,7 @@ class Bridge {
     // A port's source is mostly the one that it was a frame ago.
     LastSource& last = last_source_[port];
     const std::uint64_t key = LearntHosts::key_of(vlan, mac);
-    if (last.key == key && (last.slot == LearntHosts::no_slot || learnt_.touch(last.slot, key, port, now)))
-      return;
+    if (last.key == key && (last.slot == LearntHosts::no_slot || learnt_.touch(last.slot, key, port, now))) return;
     learn_new(last, key, mac, port, now);
   }
   [[nodiscard]] std::uint32_t find(std::uint64_t mac, std::uint16_t vlan, TimePs now) const {

@@ -28,11 +28,11 @@ Topology fabric(std::uint32_t leaves = 2, std::uint32_t hosts = 4) {
 struct Leaf {
   explicit Leaf(const std::vector<KnownHost>& known = {}, ForwardingConfig config = {})
       : bridge(fabric(), config, known) {}
-  Verdict send(std::uint64_t destination, std::uint64_t source, std::uint32_t port, TimePs now, std::uint16_t vlan = 0) {
+  Verdict send(std::uint64_t destination, std::uint64_t source, std::uint32_t port, TimePs now,
+               std::uint16_t vlan = 0) {
     Packet p("any frame");
     p.eth(destination, source);
-    if (vlan != 0)
-      p.vlan(vlan);
+    if (vlan != 0) p.vlan(vlan);
     const HeapFrame frame(p.type(0x9999).payload(46).build(), port);
     return bridge.ingress(frame.get(), parse(frame.bytes()), now);
   }
@@ -75,8 +75,7 @@ TEST(Bridge, ForgetsAfterSilenceOnly) {
   leaf.send(b, a, 1, 0);
   EXPECT_EQ(leaf.send(a, b, 2, 10_ms).kind, Kind::unicast);
   // Kept by frames every 8 ms, all of which take the same-source short way.
-  for (TimePs t = 8_ms; t <= 80_ms; t += 8_ms)
-    leaf.send(b, a, 1, t);
+  for (TimePs t = 8_ms; t <= 80_ms; t += 8_ms) leaf.send(b, a, 1, t);
   EXPECT_EQ(leaf.send(a, b, 2, 89_ms).kind, Kind::unicast);
   EXPECT_EQ(leaf.send(a, b, 2, 91_ms).kind, Kind::flood) << "a tick of 1 us after 80 + 10 ms at the latest";
   EXPECT_EQ(leaf.send(a, b, 2, 100_s).kind, Kind::flood) << "a jump over idle time";
@@ -98,7 +97,8 @@ TEST(Bridge, StationsMove) {
 TEST(Bridge, KnownHostsStay) {
   for (const bool modelled : {true, false}) {
     const std::vector<KnownHost> known =
-        modelled ? modelled_hosts(fabric()) : std::vector<KnownHost>{{to_mac(a), 1}, {to_mac(b), 6}, {to_mac(0x5254'0000'0003), 1}};
+        modelled ? modelled_hosts(fabric())
+                 : std::vector<KnownHost>{{to_mac(a), 1}, {to_mac(b), 6}, {to_mac(0x5254'0000'0003), 1}};
     const std::uint64_t first = modelled ? host_mac(1) : a, second = modelled ? host_mac(6) : b;
     Leaf leaf(known);
     EXPECT_EQ(leaf.send(second, first, 1, 0).port, 6u) << "known from the start";
@@ -127,7 +127,8 @@ TEST(Bridge, FiltersWhatNoBridgeForwards) {
   EXPECT_EQ(leaf.send(0x0180'c200'0010, a, 1, 0).kind, Kind::flood);
   EXPECT_EQ(leaf.send(0xffff'ffff'ffff, a, 1, 0).kind, Kind::flood);
 
-  const HeapFrame pfc(Packet("PFC that nobody consumed").eth(0x0180'c200'0001, 0x5254'0000'0009).type(0x8808).payload(46).build(), 2);
+  const HeapFrame pfc(
+      Packet("PFC that nobody consumed").eth(0x0180'c200'0001, 0x5254'0000'0009).type(0x8808).payload(46).build(), 2);
   const Verdict v = leaf.bridge.ingress(pfc.get(), parse(pfc.bytes()), 0);
   EXPECT_EQ(v.kind, Kind::filter);
   EXPECT_EQ(v.filter, FilterReason::mac_control);
@@ -136,7 +137,8 @@ TEST(Bridge, FiltersWhatNoBridgeForwards) {
 
 TEST(Bridge, GroupAndZeroSourcesAreNotLearnt) {
   Leaf leaf;
-  for (const std::uint64_t source : {std::uint64_t{0}, std::uint64_t{0xffff'ffff'ffff}, std::uint64_t{0x0100'5e00'0001}}) {
+  for (const std::uint64_t source :
+       {std::uint64_t{0}, std::uint64_t{0xffff'ffff'ffff}, std::uint64_t{0x0100'5e00'0001}}) {
     leaf.send(b, source, 1, 0);
     leaf.send(b, source, 1, 0);
   }
@@ -146,8 +148,7 @@ TEST(Bridge, GroupAndZeroSourcesAreNotLearnt) {
 
 TEST(LearntHosts, FullMeansNoMoreLearningUntilSomethingAges) {
   LearntHosts table(1_s, 100);
-  for (std::uint64_t mac = 1; mac <= 150; ++mac)
-    table.learn(LearntHosts::key_of(0, mac), 7, 0);
+  for (std::uint64_t mac = 1; mac <= 150; ++mac) table.learn(LearntHosts::key_of(0, mac), 7, 0);
   EXPECT_EQ(table.used_slots(), 100u);
   EXPECT_EQ(table.not_learnt(), 50u);
   EXPECT_EQ(table.find(LearntHosts::key_of(0, 100), 0), 7u);
@@ -159,7 +160,8 @@ TEST(LearntHosts, FullMeansNoMoreLearningUntilSomethingAges) {
 }
 
 TEST(LearntHosts, AgreesWithAMap) {
-  // A table near its limit, so that chains are long and sweeps frequent, against an ordered map that forgets by the same rule.
+  // A table near its limit, so that chains are long and sweeps frequent, against an ordered map that forgets by the
+  // same rule.
   constexpr TimePs tick = 1u << 20, ageing = 1000 * tick;
   LearntHosts table(ageing, 64);
   std::map<std::uint64_t, std::pair<std::uint32_t, TimePs>> model;
@@ -190,7 +192,8 @@ TEST(LearntHosts, AgreesWithAMap) {
 
 TEST(KnownHosts, RefusesContradictions) {
   const std::vector<KnownHost> twice{{to_mac(a), 1}, {to_mac(a), 2}}, group{{to_mac(0x0100'0000'0000), 1}};
-  EXPECT_THAT([&] { KnownHosts{twice}; }, ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("two ports")));
+  EXPECT_THAT([&] { KnownHosts{twice}; },
+              ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("two ports")));
   EXPECT_THROW(KnownHosts{group}, std::invalid_argument);
 }
 

@@ -19,8 +19,8 @@ inline constexpr TapId no_tap = ~TapId{0};
 struct CaptureRecord {
   TimePs at;
   TapId tap;
-  std::uint32_t captured, original;       // bytes
-  std::uint64_t data_offset;              // into CaptureHalf::data
+  std::uint32_t captured, original;              // bytes
+  std::uint64_t data_offset;                     // into CaptureHalf::data
   std::uint32_t comment_offset, comment_length;  // into CaptureHalf::comments
 };
 

@@ -11,8 +11,7 @@ namespace weft {
 /// One's complement sum of `length` bytes (even), folded to 16 bits. A header with a right checksum sums to 0xffff.
 inline std::uint16_t ones_sum(const std::uint8_t* bytes, std::uint32_t length) {
   std::uint32_t sum = 0;
-  for (std::uint32_t i = 0; i < length; i += 2)
-    sum += load_be16(bytes + i);
+  for (std::uint32_t i = 0; i < length; i += 2) sum += load_be16(bytes + i);
   sum = (sum & 0xffff) + (sum >> 16);
   return static_cast<std::uint16_t>(sum + (sum >> 16));
 }

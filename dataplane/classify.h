@@ -15,10 +15,8 @@
 namespace weft {
 
 inline std::uint8_t classify(const ParsedHeaders& headers, const ClassesConfig& classes) {
-  if (headers.pcp != 0)
-    return classes.pcp_to_class[headers.pcp];
-  if (headers.ip_version != 0)
-    return classes.dscp_to_class[headers.dscp];
+  if (headers.pcp != 0) return classes.pcp_to_class[headers.pcp];
+  if (headers.ip_version != 0) return classes.dscp_to_class[headers.dscp];
   return headers.tags != 0 ? classes.pcp_to_class[0] : std::uint8_t{0};
 }
 
@@ -28,7 +26,8 @@ inline std::uint8_t classify_bytes(std::span<const std::uint8_t> frame, const Cl
 }
 
 /// A DSCP that the table maps to `traffic_class`, for frames that weft makes itself: the usual code
-/// point (26 for class 3, 34 for class 4, else the class selector) where it maps there, else the lowest. Throws std::invalid_argument that names the class if none does.
+/// point (26 for class 3, 34 for class 4, else the class selector) where it maps there, else the lowest. Throws
+/// std::invalid_argument that names the class if none does.
 std::uint8_t dscp_of_class(const ClassesConfig& classes, std::uint8_t traffic_class);
 
 }  // namespace weft

@@ -20,7 +20,9 @@ TEST(Classify, Precedence) {
   EXPECT_EQ(classify_bytes(frame("CNP").ipv4(1, 2, 48 << 2).udp(1, 4791).bth(1).build(), classes), 6);
   EXPECT_EQ(classify_bytes(frame("IPv6").ipv6(1, 2, 26 << 2).udp(1, 4791).bth(1).build(), classes), 3);
   EXPECT_EQ(classify_bytes(frame("best effort").ipv4(1, 2).udp(1, 2).build(), classes), 0);
-  EXPECT_EQ(classify_bytes(frame("PCP set on purpose wins over DSCP").vlan(9, 4).ipv4(1, 2, 26 << 2).udp(1, 2).build(), classes), 4);
+  EXPECT_EQ(classify_bytes(frame("PCP set on purpose wins over DSCP").vlan(9, 4).ipv4(1, 2, 26 << 2).udp(1, 2).build(),
+                           classes),
+            4);
   EXPECT_EQ(classify_bytes(frame("PCP 0 leaves it to DSCP").vlan(9).ipv4(1, 2, 26 << 2).udp(1, 2).build(), classes), 3);
   EXPECT_EQ(classify_bytes(frame("priority tag, not IP").vlan(0, 5).type(0x0806).payload(28).build(), classes), 5);
   EXPECT_EQ(classify_bytes(frame("ARP").type(0x0806).payload(28).build(), classes), 0);
@@ -33,8 +35,7 @@ TEST(Classify, Precedence) {
 
 TEST(Classify, TaggedCapture) {  // CASES E30
   const std::string folder = testing::public_captures();
-  if (folder.empty())
-    GTEST_SKIP() << "no public captures here";
+  if (folder.empty()) GTEST_SKIP() << "no public captures here";
   for (const Bytes& b : testing::read_capture(folder + "/derived__roce_vlan100_pcp3.pcap"))
     EXPECT_EQ(classify_bytes(b, ClassesConfig{}), 3);
 }
@@ -44,8 +45,7 @@ TEST(Classify, SeveralCodePointsOnOneClass) {  // CASES D26
   classes.dscp_to_class[5] = classes.dscp_to_class[46] = classes.dscp_to_class[48] = 5;
   const std::string folder = testing::public_captures();
   Bytes cnp = frame("a CNP").ipv4(1, 2, 48 << 2 | 2).udp(0, 4791).raw({0x81, 0, 0xff, 0xff}).payload(24).build();
-  if (!folder.empty())
-    cnp = testing::read_capture(folder + "/secdev_scapy__roce.uts_real_frames.pcap").at(0);
+  if (!folder.empty()) cnp = testing::read_capture(folder + "/secdev_scapy__roce.uts_real_frames.pcap").at(0);
   const Bytes before = cnp;
   EXPECT_EQ(classify_bytes(cnp, ClassesConfig{}), 6);
   EXPECT_EQ(classify_bytes(cnp, classes), 5);
@@ -56,8 +56,7 @@ TEST(Classify, DscpOfClass) {
   ClassesConfig classes;
   EXPECT_EQ(dscp_of_class(classes, 3), 26);
   EXPECT_EQ(dscp_of_class(classes, 6), 48);
-  for (std::uint8_t c = 0; c < 8; ++c)
-    EXPECT_EQ(classes.dscp_to_class[dscp_of_class(classes, c)], c);
+  for (std::uint8_t c = 0; c < 8; ++c) EXPECT_EQ(classes.dscp_to_class[dscp_of_class(classes, c)], c);
   classes.dscp_to_class.fill(0);
   EXPECT_THAT([&] { dscp_of_class(classes, 3); },
               ::testing::ThrowsMessage<std::invalid_argument>(::testing::HasSubstr("class 3: no DSCP")));

@@ -24,7 +24,8 @@ constexpr std::uint32_t ip_at = 14, udp_at = 34, bth_at = 42, payload_at = 54;
 constexpr std::uint32_t icrc_bytes = 4;
 constexpr std::uint64_t purpose_permutation = 0x7065'726d, purpose_times = 0x7469'6d65;
 
-/// The ICRC's state over one field of `count` bytes that lies `at` bytes into the frame, all else zero, up to the PSN's word.
+/// The ICRC's state over one field of `count` bytes that lies `at` bytes into the frame, all else zero, up to the PSN's
+/// word.
 std::uint32_t field_state(std::uint32_t at, const std::uint8_t* field, std::uint32_t count) {
   std::uint8_t covered[bth_at + 8 - ip_at]{};
   std::memcpy(covered + (at - ip_at), field, count);
@@ -105,8 +106,8 @@ ConstantSource::ConstantSource(const Setup& setup)
   store_be16(t + udp_at + 2, setup.config.udp_destination);
   if (rocev2_) {
     std::uint8_t* bth = t + bth_at;
-    bth[0] = 0x07;  // RC RDMA WRITE Middle
-    bth[1] = 0x40;  // path migrated, as without path migration; no padding
+    bth[0] = 0x07;                // RC RDMA WRITE Middle
+    bth[1] = 0x40;                // path migrated, as without path migration; no padding
     store_be16(bth + 2, 0xffff);  // the default partition
     store_be32(bth + 4, 0x10 + ((setup.host * 16 + setup.entry) & 0xf'ffff));
     // What switches may change counts as ones: TOS, TTL, checksums, and the byte of FECN and BECN (IBTA annex A17).
@@ -165,8 +166,7 @@ void ConstantSource::advance() {
   }
   ready = gap < never - ready && ready + gap < stop_ ? ready + gap : never;
 
-  if (++size_index_ == sizes_->sizes.size())
-    size_index_ = 0;
+  if (++size_index_ == sizes_->sizes.size()) size_index_ = 0;
   next_length = sizes_->sizes[size_index_].length;
 
   if (++step_count_ == steps_) {
@@ -174,10 +174,8 @@ void ConstantSource::advance() {
     psn_ = (psn_ + 1) & 0xff'ffff;
   }
   if (round_) {
-    if (++peer_ == last_peer_)
-      peer_ = 0;
-    if (peer_ == self_ && ++peer_ == last_peer_)
-      peer_ = 0;
+    if (++peer_ == last_peer_) peer_ = 0;
+    if (peer_ == self_ && ++peer_ == last_peer_) peer_ = 0;
   }
 }
 
@@ -193,13 +191,14 @@ Frame* ConstantSource::take(FramePool& pool) {
 std::vector<std::uint32_t> make_permutation(const Topology& topology, Rng random) {
   const std::uint32_t hosts = topology.host_ports();
   if (topology.leaves < 2)
-    throw std::invalid_argument("pattern permutation: every pair crosses leaves, and there is one leaf only; add leaves, or use "
-                                "pattern all-to-all");
-  // Start from every host's opposite number on the next leaf and swap receivers where both pairs still cross: every assignment that
-  // crosses leaves can be reached, all are equally likely in the long run, and 32 swaps a host are long enough.
+    throw std::invalid_argument(
+        "pattern permutation: every pair crosses leaves, and there is one leaf only; add leaves, or use "
+        "pattern all-to-all");
+  // Start from every host's opposite number on the next leaf and swap receivers where both pairs still cross: every
+  // assignment that crosses leaves can be reached, all are equally likely in the long run, and 32 swaps a host are long
+  // enough.
   std::vector<std::uint32_t> to(hosts);
-  for (std::uint32_t host = 0; host < hosts; ++host)
-    to[host] = (host + topology.hosts_per_leaf) % hosts;
+  for (std::uint32_t host = 0; host < hosts; ++host) to[host] = (host + topology.hosts_per_leaf) % hosts;
   for (std::uint64_t swap = 0; swap < std::uint64_t{hosts} * 32; ++swap) {
     const auto a = static_cast<std::uint32_t>(random.below(hosts)), b = static_cast<std::uint32_t>(random.below(hosts));
     if (topology.leaf_of(a) != topology.leaf_of(to[b]) && topology.leaf_of(b) != topology.leaf_of(to[a]))
@@ -213,19 +212,19 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
                                                 std::uint64_t seed) {
   using Source = ConstantSource;
   std::vector<PlacedSource> placed;
-  if (entries.empty())
-    return placed;
+  if (entries.empty()) return placed;
   const std::uint32_t hosts = topology.host_ports();
   if (hosts > max_modelled_hosts)
-    throw std::invalid_argument("constant traffic: modelled hosts have addresses for " + std::to_string(max_modelled_hosts) +
-                                " ports, not " + std::to_string(hosts));
+    throw std::invalid_argument("constant traffic: modelled hosts have addresses for " +
+                                std::to_string(max_modelled_hosts) + " ports, not " + std::to_string(hosts));
   const bool routed = forwarding.mode == ForwardingMode::route;
   const std::uint64_t router = routed ? to_number(parse_mac(forwarding.router_mac)) : 0;
   auto peers = std::make_shared<std::vector<Source::Peer>>(hosts);
   for (std::uint32_t host = 0; host < hosts; ++host) {
     std::uint8_t address[4];
     store_be32(address, host_ipv4(host));
-    (*peers)[host] = {routed ? router : host_mac(host), host_ipv4(host), field_state(ip_at + 16, address, sizeof address)};
+    (*peers)[host] = {routed ? router : host_mac(host), host_ipv4(host),
+                      field_state(ip_at + 16, address, sizeof address)};
   }
 
   for (std::uint32_t index = 0; index < entries.size(); ++index) {
@@ -237,10 +236,8 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
       if (port >= hosts)
         fail(std::string(key) + " " + std::to_string(port) + ": host ports are 0 to " + std::to_string(hosts - 1));
     };
-    if (!(config.load > 0 && config.load <= 1))
-      fail("load must be above 0 and at most 1");
-    if (config.frames.empty())
-      fail("frame: at least one length is needed");
+    if (!(config.load > 0 && config.load <= 1)) fail("load must be above 0 and at most 1");
+    if (config.frames.empty()) fail("frame: at least one length is needed");
     for (const std::uint32_t length : config.frames)
       if (length < min_constant_frame_bytes || length > max_frame_bytes)
         fail("frame " + std::to_string(length) + ": lengths are " + std::to_string(min_constant_frame_bytes) + " to " +
@@ -253,13 +250,11 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
     }
 
     const auto load_ppb = static_cast<std::uint64_t>(std::llround(config.load * 1e9));
-    if (load_ppb == 0)
-      fail("load is below a thousand-millionth");
+    if (load_ppb == 0) fail("load is below a thousand-millionth");
     std::map<std::uint64_t, std::shared_ptr<const Source::Sizes>> sizes_of_rate;
     const auto sizes_at = [&](Rate rate) {
       auto& shared = sizes_of_rate[rate.bits_per_s];
-      if (shared != nullptr)
-        return shared;
+      if (shared != nullptr) return shared;
       auto sizes = std::make_shared<Source::Sizes>();
       Uint128 numerator = static_cast<Uint128>(8'000'000'000'000) * 1'000'000'000;
       sizes->denominator = static_cast<Uint128>(rate.bits_per_s) * load_ppb;
@@ -280,8 +275,7 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
         size.crc_target = crc32::before_zeros(~std::uint32_t{0}, payload);
         const Uint128 time = (length + ethernet_overhead_bytes) * numerator;
         const Uint128 gap = time / sizes->denominator;
-        if (gap >> 47 != 0)
-          fail("load is so low that frames are more than two minutes apart");
+        if (gap >> 47 != 0) fail("load is so low that frames are more than two minutes apart");
         size.gap = static_cast<TimePs>(gap);
         size.gap_rest = time % sizes->denominator;
         size.gap_q16 = size.gap << 16 | static_cast<std::uint64_t>((size.gap_rest << 16) / sizes->denominator);
@@ -291,9 +285,9 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
       return shared;
     };
     const auto add = [&](std::uint32_t from, std::uint32_t to, bool round) {
-      placed.push_back({from, std::make_unique<Source>(Source::Setup{
-                                  config, from, to, hosts, round ? hosts - 1 : 1, round, index, dscp, seed,
-                                  sizes_at(topology.host_links[from].rate), peers})});
+      placed.push_back(
+          {from, std::make_unique<Source>(Source::Setup{config, from, to, hosts, round ? hosts - 1 : 1, round, index,
+                                                        dscp, seed, sizes_at(topology.host_links[from].rate), peers})});
     };
 
     switch (config.pattern) {
@@ -304,8 +298,7 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
         } catch (const std::invalid_argument& error) {
           fail(error.what());
         }
-        for (std::uint32_t host = 0; host < hosts; ++host)
-          add(host, to[host], false);
+        for (std::uint32_t host = 0; host < hosts; ++host) add(host, to[host], false);
         break;
       }
       case Pattern::incast: {
@@ -313,32 +306,25 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
         std::vector<std::uint32_t> senders = config.senders;
         if (senders.empty())
           for (std::uint32_t host = 0; host < hosts; ++host)
-            if (host != config.receiver)
-              senders.push_back(host);
-        if (senders.empty())
-          fail("pattern incast: there is nobody but the receiver");
+            if (host != config.receiver) senders.push_back(host);
+        if (senders.empty()) fail("pattern incast: there is nobody but the receiver");
         std::sort(senders.begin(), senders.end());
-        if (std::adjacent_find(senders.begin(), senders.end()) != senders.end())
-          fail("senders: a port is named twice");
+        if (std::adjacent_find(senders.begin(), senders.end()) != senders.end()) fail("senders: a port is named twice");
         for (const std::uint32_t sender : senders) {
           check_port("senders", sender);
-          if (sender == config.receiver)
-            fail("senders: " + std::to_string(sender) + " is the receiver");
+          if (sender == config.receiver) fail("senders: " + std::to_string(sender) + " is the receiver");
           add(sender, config.receiver, false);
         }
         break;
       }
       case Pattern::all_to_all:
-        if (hosts < 2)
-          fail("pattern all-to-all: there is one host only");
-        for (std::uint32_t host = 0; host < hosts; ++host)
-          add(host, (host + 1) % hosts, true);
+        if (hosts < 2) fail("pattern all-to-all: there is one host only");
+        for (std::uint32_t host = 0; host < hosts; ++host) add(host, (host + 1) % hosts, true);
         break;
       case Pattern::one:
         check_port("from", config.from);
         check_port("to", config.to);
-        if (config.from == config.to)
-          fail("from and to are the same port");
+        if (config.from == config.to) fail("from and to are the same port");
         add(config.from, config.to, false);
         break;
     }

@@ -2,15 +2,18 @@
 #pragma once
 // Constant-rate sources: UDP over IPv4 from modelled hosts (addresses.h), at a share of each sender's line rate.
 //
-// Times. With fixed gaps the n-th frame is ready at start + phase + the exact sum of the gaps before it, rounded down once: no drift.
-// A gap is the frame's wire time (24 bytes of overhead included) over the load. The phase, below one gap, is drawn from the seed
-// for each source, so that hosts are not in lockstep. Poisson: exponential gaps of the same mean, the first one before the first frame.
-// Several entries add up; together they may ask for more than the line, which then stays busy.
+// Times. With fixed gaps the n-th frame is ready at start + phase + the exact sum of the gaps before it, rounded down
+// once: no drift. A gap is the frame's wire time (24 bytes of overhead included) over the load. The phase, below one
+// gap, is drawn from the seed for each source, so that hosts are not in lockstep. Poisson: exponential gaps of the same
+// mean, the first one before the first frame. Several entries add up; together they may ask for more than the line,
+// which then stays busy.
 //
-// Frames. DSCP is one that maps to the class, ECT(0) if asked for, IP identification 0 with "don't fragment", UDP checksum 0, payload
-// zero. To UDP port 4791 they are RoCEv2: the middle of an endless RC RDMA WRITE (the one opcode that needs no further header, and whose
-// payload Wireshark does not guess at), a queue pair for each source, the PSN counting up, and a right ICRC. That costs no pass over the payload: its first four bytes are chosen (a CRC is linear) so that the ICRC of the whole is zero, as the
-// untouched end of the buffer is. RoCEv2 datagrams are a multiple of four bytes; what is left of the length is padding behind them.
+// Frames. DSCP is one that maps to the class, ECT(0) if asked for, IP identification 0 with "don't fragment", UDP
+// checksum 0, payload zero. To UDP port 4791 they are RoCEv2: the middle of an endless RC RDMA WRITE (the one opcode
+// that needs no further header, and whose payload Wireshark does not guess at), a queue pair for each source, the PSN
+// counting up, and a right ICRC. That costs no pass over the payload: its first four bytes are chosen (a CRC is linear)
+// so that the ICRC of the whole is zero, as the untouched end of the buffer is. RoCEv2 datagrams are a multiple of four
+// bytes; what is left of the length is padding behind them.
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -68,8 +71,8 @@ std::vector<PlacedSource> make_constant_sources(std::span<const ConstantConfig> 
                                                 const ForwardingConfig& forwarding, const ClassesConfig& classes,
                                                 std::uint64_t seed);
 
-/// Where each host sends to: a random one-to-one assignment in which every pair crosses leaves. Throws std::invalid_argument where
-/// there is one leaf only.
+/// Where each host sends to: a random one-to-one assignment in which every pair crosses leaves. Throws
+/// std::invalid_argument where there is one leaf only.
 std::vector<std::uint32_t> make_permutation(const Topology& topology, Rng random);
 
 }  // namespace weft

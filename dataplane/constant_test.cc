@@ -18,9 +18,9 @@
 namespace weft {
 namespace {
 
+using testing::Bytes;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
-using testing::Bytes;
 
 Topology fabric(std::uint32_t leaves, std::uint32_t hosts, Rate rate = Rate{400'000'000'000}) {
   Topology t;
@@ -34,7 +34,8 @@ std::vector<PlacedSource> sources(const ConstantConfig& config, const Topology& 
   return make_constant_sources({&config, 1}, topology, forwarding, ClassesConfig{}, seed);
 }
 
-ConstantConfig one(std::uint32_t from, std::uint32_t to, double load = 0.5, std::vector<std::uint32_t> frames = {1500}) {
+ConstantConfig one(std::uint32_t from, std::uint32_t to, double load = 0.5,
+                   std::vector<std::uint32_t> frames = {1500}) {
   ConstantConfig config;
   config.pattern = Pattern::one;
   config.from = from, config.to = to, config.load = load;
@@ -111,7 +112,8 @@ TEST(Constant, FixedGapsNeverDrift) {
   Bytes b(9216);
   std::uint64_t bytes = 0;
   for (std::uint64_t n = 0; n < 100'000; ++n) {
-    const auto exact = static_cast<TimePs>(static_cast<Uint128>(bytes) * 8'000'000 * 100 / (400'000 * std::uint64_t{95}));
+    const auto exact =
+        static_cast<TimePs>(static_cast<Uint128>(bytes) * 8'000'000 * 100 / (400'000 * std::uint64_t{95}));
     ASSERT_EQ(source.ready, phase + exact) << n;
     bytes += source.next_length + 24;
     static_cast<ConstantSource&>(source).write(b.data());
@@ -123,8 +125,7 @@ TEST(Constant, OddRatesAndLoads) {
   FrameSource& source = *placed[0].source;
   const TimePs phase = source.ready;
   Bytes b(9216);
-  for (int n = 0; n < 10'000; ++n)
-    static_cast<ConstantSource&>(source).write(b.data());
+  for (int n = 0; n < 10'000; ++n) static_cast<ConstantSource&>(source).write(b.data());
   const long double exact = 801.0L * 8e12L / (99'999'999'977.0L * 0.123'456'789L) * 10'000;
   EXPECT_NEAR(static_cast<double>(source.ready - phase), static_cast<double>(exact), 1.0);
 }
@@ -177,8 +178,7 @@ TEST(Constant, PermutationCrossesLeavesOnce) {
       const Topology t = fabric(leaves, hosts);
       const std::vector<std::uint32_t> to = make_permutation(t, stream(seed, 0, 0));
       EXPECT_EQ(std::set<std::uint32_t>(to.begin(), to.end()).size(), to.size());
-      for (std::uint32_t host = 0; host < to.size(); ++host)
-        EXPECT_NE(t.leaf_of(host), t.leaf_of(to[host]));
+      for (std::uint32_t host = 0; host < to.size(); ++host) EXPECT_NE(t.leaf_of(host), t.leaf_of(to[host]));
     }
   const Topology t = fabric(8, 8);
   EXPECT_NE(make_permutation(t, stream(1, 0, 0)), make_permutation(t, stream(2, 0, 0)));
@@ -186,17 +186,15 @@ TEST(Constant, PermutationCrossesLeavesOnce) {
 }
 
 TEST(Constant, PermutationIsMixed) {
-  // Over many seeds each of the 24 hosts on other leaves is host 0's receiver equally often: chi-square with 23 degrees of freedom is
-  // above 60 less than once in 30,000; the seeds are fixed, so the outcome is too.
+  // Over many seeds each of the 24 hosts on other leaves is host 0's receiver equally often: chi-square with 23 degrees
+  // of freedom is above 60 less than once in 30,000; the seeds are fixed, so the outcome is too.
   const Topology t = fabric(4, 8);
   std::map<std::uint32_t, int> seen;
   constexpr int draws = 2400;
-  for (std::uint64_t seed = 0; seed < draws; ++seed)
-    ++seen[make_permutation(t, stream(seed, 0, 0))[0]];
+  for (std::uint64_t seed = 0; seed < draws; ++seed) ++seen[make_permutation(t, stream(seed, 0, 0))[0]];
   EXPECT_EQ(seen.size(), 24u);
   double chi = 0;
-  for (const auto& [host, n] : seen)
-    chi += (n - 100.0) * (n - 100.0) / 100;
+  for (const auto& [host, n] : seen) chi += (n - 100.0) * (n - 100.0) / 100;
   EXPECT_LT(chi, 60);
 }
 
@@ -243,8 +241,7 @@ TEST(Constant, ErrorsNameTheEntryAndTheKey) {
 TEST(Constant, WritesACaptureForOtherTools) {
   // With WEFT_TEST_CAPTURE=FILE: frames to look at in Wireshark, and for tools/icrc.py.
   const char* path = std::getenv("WEFT_TEST_CAPTURE");
-  if (path == nullptr)
-    GTEST_SKIP() << "WEFT_TEST_CAPTURE is not set";
+  if (path == nullptr) GTEST_SKIP() << "WEFT_TEST_CAPTURE is not set";
   pcap_t* dead = pcap_open_dead(DLT_EN10MB, 65535);
   pcap_dumper_t* out = pcap_dump_open(dead, path);
   ASSERT_NE(out, nullptr);

@@ -19,10 +19,8 @@ FrameBooks& FrameBooks::operator+=(const FrameBooks& other) {
   replicated += other.replicated;
   delivered += other.delivered;
   delivered_bytes += other.delivered_bytes;
-  for (std::size_t i = 0; i < filtered.size(); ++i)
-    filtered[i] += other.filtered[i];
-  for (std::size_t i = 0; i < dropped.size(); ++i)
-    dropped[i] += other.dropped[i];
+  for (std::size_t i = 0; i < filtered.size(); ++i) filtered[i] += other.filtered[i];
+  for (std::size_t i = 0; i < dropped.size(); ++i) dropped[i] += other.dropped[i];
   no_frame_memory += other.no_frame_memory;
   return *this;
 }

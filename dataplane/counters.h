@@ -9,6 +9,7 @@
 
 namespace weft {
 
+// clang-format off
 //      name                 help
 #define WEFT_DROP_REASONS(X)                                                                                       \
   X(runt,                "frame shorter than an Ethernet header")                                                  \
@@ -35,6 +36,8 @@ namespace weft {
   X(same_port,           "destination is behind the port that the frame came from")  \
   X(mac_control,         "PAUSE or PFC: consumed by the port that received it")      \
   X(unmapped_port,       "static forwarding says nothing about the ingress port")
+
+// clang-format on
 
 #define WEFT_ENUM_ENTRY(name, help) name,
 #define WEFT_NAME_ENTRY(name, help) std::string_view{#name},

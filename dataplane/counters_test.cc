@@ -17,7 +17,8 @@ TEST(Counters, NamesComeFromTheTable) {
 
 TEST(Counters, BooksAddUp) {
   FrameBooks a, b;
-  a.offered = 10, a.offered_bytes = 1000, a.replicated = 2, a.delivered = 7, a.delivered_bytes = 700, a.no_frame_memory = 1;
+  a.offered = 10, a.offered_bytes = 1000, a.replicated = 2, a.delivered = 7, a.delivered_bytes = 700,
+  a.no_frame_memory = 1;
   a.drop(DropReason::runt), a.drop(DropReason::runt), a.filter(FilterReason::same_port);
   b.offered = 5, b.drop(DropReason::watchdog);
   b += a;

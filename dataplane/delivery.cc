@@ -4,7 +4,10 @@
 namespace weft {
 
 DeliveryRecord::DeliveryRecord(const Topology& topology, std::uint32_t leaf, TimePs warmup)
-    : first_port_(leaf * topology.hosts_per_leaf), ports_(topology.host_ports()), warmup_(warmup), index_(topology.hosts_per_leaf) {}
+    : first_port_(leaf * topology.hosts_per_leaf),
+      ports_(topology.host_ports()),
+      warmup_(warmup),
+      index_(topology.hosts_per_leaf) {}
 
 std::uint32_t DeliveryRecord::add_flow(const Frame* frame) {
   Flow& flow = flows_.emplace_back();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// What came out at the host ports of one leaf: frames, bytes, order and latency, by flow (source port, destination port).
-// Latency is from the first bit leaving the source host to the last bit reaching the destination host.
+// What came out at the host ports of one leaf: frames, bytes, order and latency, by flow (source port, destination
+// port). Latency is from the first bit leaving the source host to the last bit reaching the destination host.
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -15,7 +15,8 @@ namespace weft {
 
 class DeliveryRecord {
  public:
-  /// Frames born before `warmup` count, but not in latencies. A flow has percentiles of its own where a run has few flows.
+  /// Frames born before `warmup` count, but not in latencies. A flow has percentiles of its own where a run has few
+  /// flows.
   DeliveryRecord(const Topology& topology, std::uint32_t leaf, TimePs warmup);
 
   void delivered(const Frame* frame, TimePs at) {

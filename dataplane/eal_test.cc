@@ -182,7 +182,7 @@ TEST_F(EalTest, TwoProcessesDoNotCountOnTheSameHugePages) {
       require(write(up[1], &byte, 1) == 1 && read(stay[0], &byte, 1) == 1, "pipe");
       _exit(0);
     }
-    const int mine = byte;
+    const int mine = eal.huge_pages() ? 1 : 0;
     require(read(up[0], &byte, 1) == 1 && mine + byte == 1, "not just one has the huge pages");
     require(write(stay[1], &byte, 1) == 1, "pipe");
     int status = 0;

@@ -27,10 +27,14 @@ TEST(Ecn, ProbabilityFollowsTheProfile) {  // CASES D23
   const EcnMarker m = marker(400'000, 1'600'000, 0.2);
   Rng random = stream(3, 0, 0);
   constexpr int frames = 100'000;
-  for (const auto& [depth, p] : {std::pair{0u, 0.0}, {400'000u, 0.0}, {700'000u, 0.05}, {1'000'000u, 0.1}, {1'600'000u, 0.2}, {1'600'001u, 1.0}}) {
+  for (const auto& [depth, p] : {std::pair{0u, 0.0},
+                                 {400'000u, 0.0},
+                                 {700'000u, 0.05},
+                                 {1'000'000u, 0.1},
+                                 {1'600'000u, 0.2},
+                                 {1'600'001u, 1.0}}) {
     int marked = 0;
-    for (int i = 0; i < frames; ++i)
-      marked += m.choose(depth, random.next32());
+    for (int i = 0; i < frames; ++i) marked += m.choose(depth, random.next32());
     // Five standard deviations of a binomial: one false alarm in two million, none in practice since the seed is fixed.
     const double sigma = std::sqrt(frames * p * (1 - p));
     EXPECT_NEAR(marked, frames * p, 5 * sigma) << depth;
@@ -89,8 +93,7 @@ TEST(Ecn, NotIp) {
 
 TEST(Ecn, PublicCodePoints) {
   const std::string folder = testing::public_captures();
-  if (folder.empty())
-    GTEST_SKIP() << "no public captures here";
+  if (folder.empty()) GTEST_SKIP() << "no public captures here";
   for (const Bytes& b : testing::read_capture(folder + "/synth__roce_ecn_codepoints.pcap")) {
     const HeapFrame frame(b);
     frame->l3_offset = 14, frame->ip_version = 4;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Exponential random numbers in fixed point: -ln(U) by a table of logarithms, without floating point, so that every machine and
-// every C library draws the same Poisson process. Interpolation is off by at most 1.8e-7 x the mean.
+// Exponential random numbers in fixed point: -ln(U) by a table of logarithms, without floating point, so that every
+// machine and every C library draws the same Poisson process. Interpolation is off by at most 1.8e-7 x the mean.
 #include <array>
 #include <bit>
 #include <cstdint>

@@ -15,7 +15,8 @@
 namespace weft {
 namespace {
 
-/// Forwards from one port to another, whatever the addresses say: a patch panel. MAC control is still the link's own affair.
+/// Forwards from one port to another, whatever the addresses say: a patch panel. MAC control is still the link's own
+/// affair.
 class PortMap {
  public:
   PortMap(const Topology& topology, const ForwardingConfig& forwarding) : out_(topology.host_ports(), no_port) {
@@ -30,10 +31,8 @@ class PortMap {
     }
   }
   Verdict ingress(const Frame* frame, const ParsedHeaders& headers, TimePs) const {
-    if (headers.mac_control)
-      return {.kind = Verdict::Kind::filter, .filter = FilterReason::mac_control};
-    if (out_[frame->in_port] == no_port)
-      return {.kind = Verdict::Kind::filter, .filter = FilterReason::unmapped_port};
+    if (headers.mac_control) return {.kind = Verdict::Kind::filter, .filter = FilterReason::mac_control};
+    if (out_[frame->in_port] == no_port) return {.kind = Verdict::Kind::filter, .filter = FilterReason::unmapped_port};
     return {.kind = Verdict::Kind::unicast, .port = out_[frame->in_port]};
   }
   void egress(const Frame*, TimePs) const {}

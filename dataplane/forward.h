@@ -36,8 +36,8 @@ class Forwarder {
                                          const ClassesConfig& classes, std::span<const KnownHost> known);
   virtual ~Forwarder() = default;
 
-  /// A frame enters the fabric by host port frame->in_port. Fills traffic_class, l3_offset and ip_version; in route mode
-  /// rewrites MACs and TTL. Reads no byte past the frame's first segment. A flood goes to every port but in_port.
+  /// A frame enters the fabric by host port frame->in_port. Fills traffic_class, l3_offset and ip_version; in route
+  /// mode rewrites MACs and TTL. Reads no byte past the frame's first segment. A flood goes to every port but in_port.
   virtual Verdict ingress(Frame* frame, TimePs now) = 0;
   /// A frame leaves the fabric by a port of this leaf: its source address is learnt from where it entered.
   virtual void egress(const Frame* frame, TimePs now) = 0;

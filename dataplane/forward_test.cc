@@ -15,11 +15,11 @@
 namespace weft {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::ThrowsMessage;
 using testing::Bytes;
+using ::testing::HasSubstr;
 using testing::HeapFrame;
 using testing::Packet;
+using ::testing::ThrowsMessage;
 using Kind = Verdict::Kind;
 
 constexpr std::uint64_t router = 0x0277'6566'7400;
@@ -43,7 +43,9 @@ ForwardingConfig in_mode(ForwardingMode mode) {
 
 TEST(Forward, FillsInClassAndOffsets) {
   const auto bridge = forwarder({});
-  const HeapFrame frame(Packet("tagged RoCE, PCP 3").eth(host_mac(5), host_mac(1)).vlan(100, 3).ipv4(1, 2).udp(1, 4791).bth(1).build(), 1);
+  const HeapFrame frame(
+      Packet("tagged RoCE, PCP 3").eth(host_mac(5), host_mac(1)).vlan(100, 3).ipv4(1, 2).udp(1, 4791).bth(1).build(),
+      1);
   frame->traffic_class = 9, frame->ip_version = 9;
   const Verdict v = bridge->ingress(frame.get(), 0);
   EXPECT_EQ(v.kind, Kind::unicast);
@@ -72,8 +74,7 @@ TEST(Forward, MtuLeavesTagsOut) {  // CASES E27: a QinQ frame of exactly MTU + 8
   const auto passes = [&](std::uint32_t tags, std::uint32_t length) {
     Packet p("a frame near the MTU");
     p.eth(host_mac(5), host_mac(1));
-    for (std::uint32_t i = 0; i < tags; ++i)
-      p.vlan(5);
+    for (std::uint32_t i = 0; i < tags; ++i) p.vlan(5);
     Bytes b = p.type(0x9999).build();
     b.resize(length);
     const Verdict v = bridge->ingress(HeapFrame(b, 1).get(), 0);
@@ -91,7 +92,8 @@ TEST(Forward, MtuLeavesTagsOut) {  // CASES E27: a QinQ frame of exactly MTU + 8
 
 TEST(Forward, BridgeLeavesBrokenIpAlone) {
   const auto bridge = forwarder({});
-  Bytes bytes = Packet("IPv4 that contradicts the frame").eth(host_mac(5), host_mac(1)).ipv4(1, 2, 26 << 2).udp(1, 2).build();
+  Bytes bytes =
+      Packet("IPv4 that contradicts the frame").eth(host_mac(5), host_mac(1)).ipv4(1, 2, 26 << 2).udp(1, 2).build();
   bytes[14] = 0x4f;
   const HeapFrame frame(bytes, 1);
   EXPECT_EQ(bridge->ingress(frame.get(), 0).kind, Kind::unicast);
@@ -104,7 +106,8 @@ TEST(Forward, StaticMap) {
   ForwardingConfig config = in_mode(ForwardingMode::fixed);
   config.fixed = {{0, 4}, {4, 0}};
   const auto map = forwarder(config);
-  const Bytes bytes = Packet("LLDP: a patch panel carries it").eth(0x0180'c200'000e, host_mac(1)).type(0x88cc).payload(46).build();
+  const Bytes bytes =
+      Packet("LLDP: a patch panel carries it").eth(0x0180'c200'000e, host_mac(1)).type(0x88cc).payload(46).build();
   EXPECT_EQ(map->ingress(HeapFrame(bytes, 0).get(), 0).port, 4u);
   EXPECT_EQ(map->ingress(HeapFrame(bytes, 4).get(), 0).port, 0u);
   EXPECT_EQ(map->ingress(HeapFrame(bytes, 1).get(), 0).filter, FilterReason::unmapped_port);
@@ -145,8 +148,12 @@ TEST(Route, ChecksumStaysRightDownToTheLastHop) {
   const auto route = forwarder(in_mode(ForwardingMode::route));
   for (unsigned ttl = 2; ttl <= 255; ++ttl)
     for (std::uint16_t port = 0; port < 40; ++port) {
-      Bytes bytes = Packet("every TTL, many checksums").eth(router, host_mac(1))
-                        .ipv4(host_ipv4(1), host_ipv4(port % 8), 0, static_cast<std::uint8_t>(ttl)).udp(port, 1).payload(port * 40u).build();
+      Bytes bytes = Packet("every TTL, many checksums")
+                        .eth(router, host_mac(1))
+                        .ipv4(host_ipv4(1), host_ipv4(port % 8), 0, static_cast<std::uint8_t>(ttl))
+                        .udp(port, 1)
+                        .payload(port * 40u)
+                        .build();
       const HeapFrame frame(bytes, 1);
       ASSERT_EQ(route->ingress(frame.get(), 0).kind, Kind::unicast);
       ASSERT_EQ(ones_sum(frame.bytes().data() + 14, 20), 0xffff) << ttl;
@@ -155,10 +162,14 @@ TEST(Route, ChecksumStaysRightDownToTheLastHop) {
 
 TEST(Route, LongestPrefixAndNextHops) {
   ForwardingConfig config = in_mode(ForwardingMode::route);
-  config.routes = {{"10.0.0.0/8", 2, ""}, {"10.1.0.0/16", 3, "0a:00:00:00:00:33"}, {"2001:db8:9::/48", 4, ""}, {"198.18.0.6/32", 7, ""}};
+  config.routes = {{"10.0.0.0/8", 2, ""},
+                   {"10.1.0.0/16", 3, "0a:00:00:00:00:33"},
+                   {"2001:db8:9::/48", 4, ""},
+                   {"198.18.0.6/32", 7, ""}};
   const auto route = forwarder(config);
   const auto send = [&](std::uint32_t destination, std::uint64_t& mac) {
-    const HeapFrame frame(Packet("to be routed").eth(router, host_mac(1)).ipv4(host_ipv4(1), destination).udp(1, 2).build(), 1);
+    const HeapFrame frame(
+        Packet("to be routed").eth(router, host_mac(1)).ipv4(host_ipv4(1), destination).udp(1, 2).build(), 1);
     const Verdict v = route->ingress(frame.get(), 0);
     mac = load_mac(frame.bytes().data());
     return v;
@@ -177,7 +188,12 @@ TEST(Route, LongestPrefixAndNextHops) {
 TEST(Route, WhatItDrops) {
   const auto route = forwarder(in_mode(ForwardingMode::route));
   const auto good = [](std::uint8_t ttl = 64) {
-    return Packet("an IPv4 frame").eth(router, host_mac(1)).ipv4(host_ipv4(1), host_ipv4(5), 0, ttl).udp(1, 2).payload(8).build();
+    return Packet("an IPv4 frame")
+        .eth(router, host_mac(1))
+        .ipv4(host_ipv4(1), host_ipv4(5), 0, ttl)
+        .udp(1, 2)
+        .payload(8)
+        .build();
   };
   const auto reason = [&](const Bytes& bytes) {
     const HeapFrame frame(bytes, 1);
@@ -188,7 +204,8 @@ TEST(Route, WhatItDrops) {
   };
   EXPECT_EQ(reason(good(1)), DropReason::ttl_expired);
   EXPECT_EQ(reason(good(0)), DropReason::ttl_expired);
-  EXPECT_EQ(reason(Packet("hop limit 1").eth(router, host_mac(1)).ipv6(2, 6, 0, 1).udp(1, 2).build()), DropReason::ttl_expired);
+  EXPECT_EQ(reason(Packet("hop limit 1").eth(router, host_mac(1)).ipv6(2, 6, 0, 1).udp(1, 2).build()),
+            DropReason::ttl_expired);
   Bytes b = good();
   b[25] ^= 1;
   EXPECT_EQ(reason(b), DropReason::malformed) << "checksum";
@@ -204,8 +221,10 @@ TEST(Route, WhatItDrops) {
   b = good();
   b[5] ^= 1;
   EXPECT_EQ(reason(b), DropReason::not_routable) << "not the router's address";
-  EXPECT_EQ(reason(Packet("not IP").eth(router, host_mac(1)).type(0x8915).payload(46).build()), DropReason::not_routable);
-  EXPECT_EQ(reason(Packet("broadcast, not ARP").eth(0xffff'ffff'ffff, host_mac(1)).ipv4(1, 2).udp(67, 68).build()), DropReason::not_routable);
+  EXPECT_EQ(reason(Packet("not IP").eth(router, host_mac(1)).type(0x8915).payload(46).build()),
+            DropReason::not_routable);
+  EXPECT_EQ(reason(Packet("broadcast, not ARP").eth(0xffff'ffff'ffff, host_mac(1)).ipv4(1, 2).udp(67, 68).build()),
+            DropReason::not_routable);
 
   ForwardingConfig learn = in_mode(ForwardingMode::route);
   learn.learn_only = true;
@@ -217,13 +236,27 @@ TEST(Route, WhatItDrops) {
 
 TEST(Route, HostsStillFindEachOther) {
   const auto route = forwarder(in_mode(ForwardingMode::route));
-  const auto send = [&](const Packet& p, std::uint32_t port) { return route->ingress(HeapFrame(p.build(), port).get(), 0); };
-  EXPECT_EQ(send(Packet("ARP request").eth(0xffff'ffff'ffff, host_mac(1)).type(0x0806).payload(28), 1).kind, Kind::flood);
+  const auto send = [&](const Packet& p, std::uint32_t port) {
+    return route->ingress(HeapFrame(p.build(), port).get(), 0);
+  };
+  EXPECT_EQ(send(Packet("ARP request").eth(0xffff'ffff'ffff, host_mac(1)).type(0x0806).payload(28), 1).kind,
+            Kind::flood);
   EXPECT_EQ(send(Packet("ARP reply").eth(host_mac(1), host_mac(5)).type(0x0806).payload(28), 5).port, 1u);
-  EXPECT_EQ(send(Packet("neighbour solicitation").eth(0x3333'ff00'0002, host_mac(1)).ipv6(1, 2, 0, 255, 58).raw({135, 0, 0, 0}).payload(20), 1).kind, Kind::flood);
-  EXPECT_EQ(send(Packet("ARP to the router, which doesn't answer").eth(router, host_mac(1)).type(0x0806).payload(28), 1).drop, DropReason::not_routable);
-  EXPECT_EQ(send(Packet("LLDP").eth(0x0180'c200'000e, host_mac(1)).type(0x88cc).payload(46), 1).filter, FilterReason::link_local);
-  EXPECT_EQ(send(Packet("PFC").eth(0x0180'c200'0001, host_mac(1)).type(0x8808).payload(46), 1).filter, FilterReason::mac_control);
+  EXPECT_EQ(send(Packet("neighbour solicitation")
+                     .eth(0x3333'ff00'0002, host_mac(1))
+                     .ipv6(1, 2, 0, 255, 58)
+                     .raw({135, 0, 0, 0})
+                     .payload(20),
+                 1)
+                .kind,
+            Kind::flood);
+  EXPECT_EQ(
+      send(Packet("ARP to the router, which doesn't answer").eth(router, host_mac(1)).type(0x0806).payload(28), 1).drop,
+      DropReason::not_routable);
+  EXPECT_EQ(send(Packet("LLDP").eth(0x0180'c200'000e, host_mac(1)).type(0x88cc).payload(46), 1).filter,
+            FilterReason::link_local);
+  EXPECT_EQ(send(Packet("PFC").eth(0x0180'c200'0001, host_mac(1)).type(0x8808).payload(46), 1).filter,
+            FilterReason::mac_control);
 }
 
 TEST(Route, ConfigErrorsSayWhat) {
@@ -233,10 +266,12 @@ TEST(Route, ConfigErrorsSayWhat) {
     config.router_mac = std::move(mac);
     return [&] { forwarder(config); };
   };
-  EXPECT_THAT(with({{"10.0.0.0/33", 0, ""}}), ThrowsMessage<std::invalid_argument>(HasSubstr("'10.0.0.0/33' is not a prefix")));
+  EXPECT_THAT(with({{"10.0.0.0/33", 0, ""}}),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("'10.0.0.0/33' is not a prefix")));
   EXPECT_THAT(with({{"10.0.0.0/8", 8, ""}}), ThrowsMessage<std::invalid_argument>(HasSubstr("no host port 8")));
   EXPECT_THAT(with({{"10.0.0.0/8", 0, "zz"}}), ThrowsMessage<std::invalid_argument>(HasSubstr("not a MAC address")));
-  EXPECT_THAT(with({{"10.0.0.0/8", 0, ""}, {"10.0.0.0/8", 1, ""}}), ThrowsMessage<std::invalid_argument>(HasSubstr("given twice")));
+  EXPECT_THAT(with({{"10.0.0.0/8", 0, ""}, {"10.0.0.0/8", 1, ""}}),
+              ThrowsMessage<std::invalid_argument>(HasSubstr("given twice")));
   EXPECT_THAT(with({}, "01:00:00:00:00:00"), ThrowsMessage<std::invalid_argument>(HasSubstr("router_mac")));
 }
 
@@ -254,18 +289,38 @@ void survives(Forwarder& way, ForwardingMode mode, const Bytes& bytes, std::uint
   if (mode != ForwardingMode::route || v.kind != Kind::unicast) {
     ASSERT_TRUE(std::equal(bytes.begin(), bytes.end(), frame.bytes().begin())) << "only routing changes a frame";
   }
-  if (v.kind == Kind::unicast || v.kind == Kind::flood)
-    way.egress(frame.get(), now);
+  if (v.kind == Kind::unicast || v.kind == Kind::flood) way.egress(frame.get(), now);
 }
 
 TEST(ForwardFuzz, RandomAndMutatedFrames) {
-  std::vector<Bytes> seeds{
-      Packet("RoCE").eth(router, host_mac(1)).ipv4(host_ipv4(1), host_ipv4(5), 2).udp(1, 4791).bth(1).payload(32).build(),
-      Packet("QinQ").eth(host_mac(5), host_mac(1)).vlan(1, 2, 0x88a8).vlan(2).ipv4(1, 2, 0, 64, 17, Bytes(40)).udp(1, 4791).bth(1).build(),
-      Packet("v6 chain").eth(router, host_mac(1)).ipv6(2, 6, 0, 64, 0).raw({44, 0, 1, 4, 0, 0, 0, 0}).raw({51, 0, 0, 0, 0, 0, 0, 1}).raw({17, 1}).payload(10).udp(1, 4791).bth(1).build(),
-      Packet("SNAP").eth(host_mac(5), host_mac(1)).snap(0x86dd).ipv6(1, 2).udp(1, 2).build(),
-      Packet("ARP").eth(0xffff'ffff'ffff, host_mac(1)).type(0x0806).payload(28).build(),
-      Packet("PFC").eth(0x0180'c200'0001, host_mac(1)).type(0x8808).payload(46).build()};
+  std::vector<Bytes> seeds{Packet("RoCE")
+                               .eth(router, host_mac(1))
+                               .ipv4(host_ipv4(1), host_ipv4(5), 2)
+                               .udp(1, 4791)
+                               .bth(1)
+                               .payload(32)
+                               .build(),
+                           Packet("QinQ")
+                               .eth(host_mac(5), host_mac(1))
+                               .vlan(1, 2, 0x88a8)
+                               .vlan(2)
+                               .ipv4(1, 2, 0, 64, 17, Bytes(40))
+                               .udp(1, 4791)
+                               .bth(1)
+                               .build(),
+                           Packet("v6 chain")
+                               .eth(router, host_mac(1))
+                               .ipv6(2, 6, 0, 64, 0)
+                               .raw({44, 0, 1, 4, 0, 0, 0, 0})
+                               .raw({51, 0, 0, 0, 0, 0, 0, 1})
+                               .raw({17, 1})
+                               .payload(10)
+                               .udp(1, 4791)
+                               .bth(1)
+                               .build(),
+                           Packet("SNAP").eth(host_mac(5), host_mac(1)).snap(0x86dd).ipv6(1, 2).udp(1, 2).build(),
+                           Packet("ARP").eth(0xffff'ffff'ffff, host_mac(1)).type(0x0806).payload(28).build(),
+                           Packet("PFC").eth(0x0180'c200'0001, host_mac(1)).type(0x8808).payload(46).build()};
   for (const ForwardingMode mode : {ForwardingMode::bridge, ForwardingMode::route, ForwardingMode::fixed}) {
     ForwardingConfig config = in_mode(mode);
     config.fixed = {{0, 4}, {1, 5}};
@@ -275,26 +330,23 @@ TEST(ForwardFuzz, RandomAndMutatedFrames) {
       Bytes bytes;
       if (random.below(4) == 0) {
         bytes.resize(random.below(120));
-        for (auto& byte : bytes)
-          byte = static_cast<std::uint8_t>(random.next());
+        for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random.next());
       } else {
         bytes = seeds[random.below(seeds.size())];
         for (std::uint64_t n = random.below(6); n > 0; --n)
-          bytes[random.below(bytes.size())] = static_cast<std::uint8_t>(random.below(2) == 0 ? random.next() : random.below(2) * 255);
-        if (random.below(3) == 0)
-          bytes.resize(random.below(bytes.size() + 8));
+          bytes[random.below(bytes.size())] =
+              static_cast<std::uint8_t>(random.below(2) == 0 ? random.next() : random.below(2) * 255);
+        if (random.below(3) == 0) bytes.resize(random.below(bytes.size() + 8));
       }
       survives(*way, mode, bytes, static_cast<std::uint32_t>(random.below(8)), static_cast<TimePs>(i) * 1_us);
-      if (HasFatalFailure())
-        FAIL() << "frame " << i;
+      if (HasFatalFailure()) FAIL() << "frame " << i;
     }
   }
 }
 
 TEST(ForwardFuzz, PublicCaptures) {
   const std::string folder = testing::public_captures();
-  if (folder.empty())
-    GTEST_SKIP() << "no public captures here";
+  if (folder.empty()) GTEST_SKIP() << "no public captures here";
   std::uint64_t frames = 0;
   for (const ForwardingMode mode : {ForwardingMode::bridge, ForwardingMode::route}) {
     const auto way = forwarder(in_mode(mode));
@@ -302,8 +354,7 @@ TEST(ForwardFuzz, PublicCaptures) {
       for (const Bytes& bytes : testing::read_capture(file.path())) {
         survives(*way, mode, bytes, static_cast<std::uint32_t>(frames % 8), frames * 1_us);
         ++frames;
-        if (HasFatalFailure())
-          FAIL() << file.path();
+        if (HasFatalFailure()) FAIL() << file.path();
       }
   }
   EXPECT_GT(frames, 1000u);

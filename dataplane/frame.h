@@ -14,27 +14,27 @@ inline constexpr std::uint32_t max_frame_bytes = 9216;  // without FCS
 inline constexpr std::uint32_t traffic_classes = 8;
 
 struct Frame {
-  Frame* next;              // in a VOQ, in the cell in which it ends, in an output queue
-  TimePs born;              // its first bit left the source host
-  TimePs queued;            // it was admitted to the buffer of the ingress leaf
-  std::uint64_t id;         // unique in a run and the same for every worker count: (source port << 40) | ordinal
-  std::uint32_t length;     // bytes, as a capture counts them: no FCS
-  std::uint32_t in_port;    // host port (fabric-wide number) that it entered by
-  std::uint32_t out_port;   // host port that it is to leave by
+  Frame* next;             // in a VOQ, in the cell in which it ends, in an output queue
+  TimePs born;             // its first bit left the source host
+  TimePs queued;           // it was admitted to the buffer of the ingress leaf
+  std::uint64_t id;        // unique in a run and the same for every worker count: (source port << 40) | ordinal
+  std::uint32_t length;    // bytes, as a capture counts them: no FCS
+  std::uint32_t in_port;   // host port (fabric-wide number) that it entered by
+  std::uint32_t out_port;  // host port that it is to leave by
   std::uint8_t traffic_class;
-  std::uint8_t l3_offset;   // of the IPv4 or IPv6 header from the frame's start; 0: not IP
-  std::uint8_t ip_version;  // 4, 6, or 0
-  std::uint8_t flags;       // FrameFlag
-  std::uint32_t scratch[2]; // free to the block that holds the frame
-  std::uint32_t flow;       // free to the sink
+  std::uint8_t l3_offset;    // of the IPv4 or IPv6 header from the frame's start; 0: not IP
+  std::uint8_t ip_version;   // 4, 6, or 0
+  std::uint8_t flags;        // FrameFlag
+  std::uint32_t scratch[2];  // free to the block that holds the frame
+  std::uint32_t flow;        // free to the sink
 };
 static_assert(sizeof(Frame) == 64);
 
 enum FrameFlag : std::uint8_t {
-  frame_copy = 1,        // a flood's copy: counts as replicated, not as offered
-  frame_marked = 2,      // CE set inside this fabric
-  frame_in_deep = 4,     // held in the external buffer
-  frame_local = 8,       // leaves by the leaf that it entered
+  frame_copy = 1,     // a flood's copy: counts as replicated, not as offered
+  frame_marked = 2,   // CE set inside this fabric
+  frame_in_deep = 4,  // held in the external buffer
+  frame_local = 8,    // leaves by the leaf that it entered
 };
 
 inline constexpr std::uint16_t frame_private_bytes = sizeof(Frame);
@@ -44,7 +44,9 @@ inline const rte_mbuf* mbuf_of(const Frame* frame) { return reinterpret_cast<con
 inline Frame* frame_of(rte_mbuf* mbuf) { return reinterpret_cast<Frame*>(mbuf + 1); }
 /// First segment's bytes: at least the headers are there. A flooded copy keeps its payload in a second segment.
 inline std::uint8_t* bytes_of(Frame* frame) { return rte_pktmbuf_mtod(mbuf_of(frame), std::uint8_t*); }
-inline const std::uint8_t* bytes_of(const Frame* frame) { return rte_pktmbuf_mtod(mbuf_of(frame), const std::uint8_t*); }
+inline const std::uint8_t* bytes_of(const Frame* frame) {
+  return rte_pktmbuf_mtod(mbuf_of(frame), const std::uint8_t*);
+}
 
 /// Bytes on an Ethernet link. Also the currency of credit: a grant of n bytes is n bytes of the egress wire.
 inline std::uint32_t wire_bytes(const Frame* frame) { return frame->length + ethernet_overhead_bytes; }

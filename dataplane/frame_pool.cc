@@ -67,9 +67,12 @@ rte_mempool* make_pool(const std::string& name, const Shape& shape, std::uint32_
 std::uint64_t pool_bytes(const Shape& shape, std::uint32_t room) {
   const std::uint64_t object =
       sizeof(rte_mempool_objhdr) + sizeof(rte_mbuf) + frame_private_bytes + RTE_PKTMBUF_HEADROOM + room;
-  // Object and header are rounded up to cache lines, spread over memory channels by a line more, and cross no page.
-  constexpr std::uint64_t line = RTE_CACHE_LINE_SIZE;
-  return shape.count * ((object + line - 1) / line * line + 2 * line) * 129 / 128 + (4u << 20);
+  // Object and header are rounded up to cache lines and spread over memory channels by up to two lines more. Ordinary
+  // pages: as many as fit share a page, larger ones have pages of their own. (Huge pages waste less.)
+  constexpr std::uint64_t line = RTE_CACHE_LINE_SIZE, page = 4096;
+  const std::uint64_t lines = (object + line - 1) / line * line + 2 * line;
+  const std::uint64_t each = lines <= page ? page / (page / lines) : (lines + page - 1) / page * page;
+  return shape.count * each * 129 / 128 + (4u << 20);
 }
 
 }  // namespace

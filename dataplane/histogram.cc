@@ -9,10 +9,8 @@
 namespace weft {
 
 void Histogram::merge(const Histogram& other) {
-  if (other.counts_.size() > counts_.size())
-    counts_.resize(other.counts_.size());
-  for (std::size_t i = 0; i < other.counts_.size(); ++i)
-    counts_[i] += other.counts_[i];
+  if (other.counts_.size() > counts_.size()) counts_.resize(other.counts_.size());
+  for (std::size_t i = 0; i < other.counts_.size(); ++i) counts_[i] += other.counts_[i];
   count_ += other.count_;
   sum_ += other.sum_;
   min_ = std::min(min_, other.min_);
@@ -20,16 +18,14 @@ void Histogram::merge(const Histogram& other) {
 }
 
 TimePs Histogram::last_of(std::uint32_t bucket) {
-  if (bucket < (2u << sub_bits))
-    return bucket;
+  if (bucket < (2u << sub_bits)) return bucket;
   const unsigned shift = (bucket >> sub_bits) - 1;
   const TimePs leading = bucket - (shift << sub_bits);
   return ((leading + 1) << shift) - 1;
 }
 
 TimePs Histogram::percentile(double fraction) const {
-  if (count_ == 0)
-    return 0;
+  if (count_ == 0) return 0;
   // Nearest rank. A product such as 0.9 x 10 must not land a rounding error above its whole number.
   const long double exact = static_cast<long double>(fraction) * static_cast<long double>(count_);
   const long double rounded = std::ceil(exact - exact * 1e-15L);
@@ -37,8 +33,7 @@ TimePs Histogram::percentile(double fraction) const {
   std::uint64_t seen = 0;
   for (std::uint32_t bucket = 0; bucket < counts_.size(); ++bucket) {
     seen += counts_[bucket];
-    if (seen >= rank)
-      return std::clamp(last_of(bucket), min_, max_);
+    if (seen >= rank) return std::clamp(last_of(bucket), min_, max_);
   }
   return max_;
 }
@@ -46,8 +41,7 @@ TimePs Histogram::percentile(double fraction) const {
 LatencySummary Histogram::summary() const {
   LatencySummary s;
   s.count = count_;
-  if (count_ == 0)
-    return s;
+  if (count_ == 0) return s;
   s.min = min();
   s.p50 = percentile(0.5);
   s.p90 = percentile(0.9);

@@ -17,11 +17,11 @@ TEST(Histogram, NearestRankWithinABucket) {
   for (int round = 0; round < 50; ++round) {
     Histogram h;
     std::vector<TimePs> values(1 + random.below(3000));
-    for (auto& v : values)
-      h.add(v = random.next() >> random.below(64));
+    for (auto& v : values) h.add(v = random.next() >> random.below(64));
     std::sort(values.begin(), values.end());
     for (const double f : {0.0, 0.01, 0.5, 0.9, 0.99, 0.999, 1.0}) {
-      const auto rank = std::clamp<std::size_t>(static_cast<std::size_t>(std::ceil(f * static_cast<double>(values.size()))), 1, values.size());
+      const auto rank = std::clamp<std::size_t>(
+          static_cast<std::size_t>(std::ceil(f * static_cast<double>(values.size()))), 1, values.size());
       const TimePs truth = values[rank - 1], said = h.percentile(f);
       EXPECT_GE(said, truth) << f;
       EXPECT_LE(said - truth, truth >> Histogram::sub_bits) << f;  // a bucket is 2^-sub_bits wide
@@ -34,8 +34,7 @@ TEST(Histogram, NearestRankWithinABucket) {
 
 TEST(Histogram, SmallValuesAreExact) {
   Histogram h;
-  for (TimePs v = 1; v <= 1000; ++v)
-    h.add(v);
+  for (TimePs v = 1; v <= 1000; ++v) h.add(v);
   const LatencySummary s = h.summary();
   EXPECT_EQ(s.count, 1000u);
   EXPECT_EQ(s.min, 1u);
@@ -57,8 +56,7 @@ TEST(Histogram, MergeIsTheSameAsOne) {
   }
   a.merge(b);
   a.merge(Histogram{});
-  for (const double f : {0.1, 0.5, 0.999})
-    EXPECT_EQ(a.percentile(f), one.percentile(f));
+  for (const double f : {0.1, 0.5, 0.999}) EXPECT_EQ(a.percentile(f), one.percentile(f));
   EXPECT_EQ(a.min(), one.min());
   EXPECT_EQ(a.max(), one.max());
   EXPECT_DOUBLE_EQ(a.summary().mean, one.summary().mean);

@@ -6,8 +6,11 @@
 namespace weft {
 
 HostPort::HostPort(std::uint32_t port, const LinkParams& link, const ClassesConfig& classes, TimePs latency)
-    : port_(port), link_(link), latency_(latency),
-      reaction_(classes.pfc_reaction != 0 ? classes.pfc_reaction : default_reaction_time(link.rate)), clock_(link.rate),
+    : port_(port),
+      link_(link),
+      latency_(latency),
+      reaction_(classes.pfc_reaction != 0 ? classes.pfc_reaction : default_reaction_time(link.rate)),
+      clock_(link.rate),
       pauses_(link.rate, classes.lossless) {}
 
 void HostPort::add_source(std::unique_ptr<FrameSource> source, FramePool* pool) {
@@ -35,7 +38,8 @@ void HostPort::choose() {
     return;
   }
   WireClock ahead = clock_;
-  admission_ = start_ + ahead.take(sources_[chosen_].source->next_length + ethernet_overhead_bytes) + link_.delay + latency_;
+  admission_ =
+      start_ + ahead.take(sources_[chosen_].source->next_length + ethernet_overhead_bytes) + link_.delay + latency_;
 }
 
 Frame* HostPort::take() {
@@ -54,7 +58,9 @@ Frame* HostPort::take() {
   return frame;
 }
 
-void HostPort::pause_sent(const PfcFrame& frame, TimePs sent) { pending_.push_back({sent + link_.delay + reaction_, frame}); }
+void HostPort::pause_sent(const PfcFrame& frame, TimePs sent) {
+  pending_.push_back({sent + link_.delay + reaction_, frame});
+}
 
 void HostPort::apply_pause() {
   const PendingPause pause = pending_.front();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A host at the end of its link, as the leaf sees it: a sender that obeys PFC. It joins its streams under the link's rate, first
-// come first served; a stream whose class is paused waits alone.
+// A host at the end of its link, as the leaf sees it: a sender that obeys PFC. It joins its streams under the link's
+// rate, first come first served; a stream whose class is paused waits alone.
 //
-// One event a frame: the host decides what it sends next when the frame before has been admitted at the leaf. A pause that takes
-// effect before that next frame has started makes it decide again.
+// One event a frame: the host decides what it sends next when the frame before has been admitted at the leaf. A pause
+// that takes effect before that next frame has started makes it decide again.
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -26,7 +26,8 @@ class HostPort {
 
   void add_source(std::unique_ptr<FrameSource> source, FramePool* pool);
 
-  /// When the next frame is admitted at the leaf; never: the host has nothing to send, or all of it is paused without end.
+  /// When the next frame is admitted at the leaf; never: the host has nothing to send, or all of it is paused without
+  /// end.
   [[nodiscard]] TimePs next_admission() const { return admission_; }
   /// That frame, with id, born, in_port set; nullptr: the frame pool was dry. Moves on to the next.
   Frame* take();
@@ -60,7 +61,7 @@ class HostPort {
   WireClock clock_;
   PauseState pauses_;
   std::deque<PendingPause> pending_;
-  TimePs free_at_ = 0;               // the host's serialiser
+  TimePs free_at_ = 0;  // the host's serialiser
   std::uint32_t chosen_ = 0;
   TimePs start_ = never, admission_ = never;
   std::uint64_t ordinal_ = 0, wire_bytes_sent_ = 0;

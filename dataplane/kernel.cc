@@ -17,7 +17,10 @@ namespace {
 class Stops {
  public:
   explicit Stops(const KernelConfig& config)
-      : faults_(config.fault_times), warmup_(config.warmup), interval_(config.sample_interval), next_sample_(interval_),
+      : faults_(config.fault_times),
+        warmup_(config.warmup),
+        interval_(config.sample_interval),
+        next_sample_(interval_),
         end_(config.duration.value_or(never)) {
     std::sort(faults_.begin(), faults_.end());
   }
@@ -55,9 +58,13 @@ class Stops {
 
 }  // namespace
 
-Kernel::Kernel(KernelConfig config, std::vector<Node*> nodes, std::vector<std::uint32_t> worker_of, std::uint32_t workers,
-               const Pacer* pacer, WindowObserver* observer)
-    : config_(std::move(config)), nodes_of_(workers), workers_(workers), pacer_(pacer), observer_(observer),
+Kernel::Kernel(KernelConfig config, std::vector<Node*> nodes, std::vector<std::uint32_t> worker_of,
+               std::uint32_t workers, const Pacer* pacer, WindowObserver* observer)
+    : config_(std::move(config)),
+      nodes_of_(workers),
+      workers_(workers),
+      pacer_(pacer),
+      observer_(observer),
       states_(std::make_unique<WorkerState[]>(workers)) {
   WEFT_CHECK(config_.window > 0, "a window has a length");
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes_of_[worker_of[i]].push_back(nodes[i]);

@@ -2,12 +2,13 @@
 #pragma once
 // The kernel: advances all nodes window by window, on one or more workers, until the run is over.
 //
-// A window is at most as long as the smallest delay of any link between nodes, so nothing that is sent in it can arrive in
-// it: the conservative, lookahead-synchronous way of parallel simulation. Where windows lie follows from the model alone
-// (its delays, its stops, what is pending), so results do not depend on the number of workers.
+// A window is at most as long as the smallest delay of any link between nodes, so nothing that is sent in it can arrive
+// in it: the conservative, lookahead-synchronous way of parallel simulation. Where windows lie follows from the model
+// alone (its delays, its stops, what is pending), so results do not depend on the number of workers.
 //
-// Workers agree through published clocks: each says that it has finished window w, and what is the earliest thing pending
-// on its nodes. When nothing was sent in a window, the next one starts at the least of these: idle time costs nothing.
+// Workers agree through published clocks: each says that it has finished window w, and what is the earliest thing
+// pending on its nodes. When nothing was sent in a window, the next one starts at the least of these: idle time costs
+// nothing.
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -22,11 +23,11 @@
 namespace weft {
 
 struct KernelConfig {
-  TimePs window = 1'000'000;             // at most the least delay of a link between nodes
-  std::optional<TimePs> duration;        // none: until nothing is pending anywhere
+  TimePs window = 1'000'000;       // at most the least delay of a link between nodes
+  std::optional<TimePs> duration;  // none: until nothing is pending anywhere
   TimePs warmup = 0;
-  TimePs sample_interval = 0;            // 0: no samples
-  std::vector<TimePs> fault_times;       // any order, repeats allowed
+  TimePs sample_interval = 0;       // 0: no samples
+  std::vector<TimePs> fault_times;  // any order, repeats allowed
 };
 
 /// Called by worker 0 after each window, while other workers may already be in the next one.

@@ -24,20 +24,17 @@ KnownHosts::KnownHosts(std::span<const KnownHost> hosts) {
   while (in_order_ < hosts.size() && hosts[in_order_].port == in_order_ &&
          to_number(hosts[in_order_].mac) == host_mac(static_cast<std::uint32_t>(in_order_)))
     ++in_order_;
-  if (in_order_ == hosts.size() && in_order_ > 0)
-    return;
+  if (in_order_ == hosts.size() && in_order_ > 0) return;
   in_order_ = 0;
   const unsigned bits = slot_bits(hosts.size());
   shift_ = 64 - bits;
-  if (!hosts.empty())
-    slots_.resize(std::size_t{1} << bits);
+  if (!hosts.empty()) slots_.resize(std::size_t{1} << bits);
   for (const KnownHost& host : hosts) {
     const std::uint64_t mac = to_number(host.mac);
     if (mac == 0 || is_group(mac))
       throw std::invalid_argument(to_string(host.mac) + " cannot be a host's address; it is a group address or zero");
     std::size_t i = (mac * golden) >> shift_;
-    while (slots_[i].mac != 0 && slots_[i].mac != mac)
-      i = (i + 1) & (slots_.size() - 1);
+    while (slots_[i].mac != 0 && slots_[i].mac != mac) i = (i + 1) & (slots_.size() - 1);
     if (slots_[i].mac == mac && slots_[i].port != host.port)
       throw std::invalid_argument(to_string(host.mac) + " is given to two ports, " + std::to_string(slots_[i].port) +
                                   " and " + std::to_string(host.port));
@@ -46,13 +43,10 @@ KnownHosts::KnownHosts(std::span<const KnownHost> hosts) {
 }
 
 std::uint32_t KnownHosts::find_slot(std::uint64_t mac) const {
-  if (mac == 0)
-    return no_port;
+  if (mac == 0) return no_port;
   for (std::size_t i = (mac * golden) >> shift_;; i = (i + 1) & (slots_.size() - 1)) {
-    if (slots_[i].mac == mac)
-      return slots_[i].port;
-    if (slots_[i].mac == 0)
-      return no_port;
+    if (slots_[i].mac == mac) return slots_[i].port;
+    if (slots_[i].mac == 0) return no_port;
   }
 }
 
@@ -62,17 +56,14 @@ LearntHosts::LearntHosts(TimePs ageing, std::uint32_t entries)
   shift_ = 64 - bits;
   mask_ = (1u << bits) - 1;
   slots_.reset(static_cast<Slot*>(std::calloc(std::size_t{mask_} + 1, sizeof(Slot))));
-  if (slots_ == nullptr)
-    throw std::bad_alloc();
+  if (slots_ == nullptr) throw std::bad_alloc();
 }
 
 std::uint32_t LearntHosts::find(std::uint64_t key, TimePs now) const {
   for (std::uint32_t i = home(key);; i = (i + 1) & mask_) {
     const Slot& slot = slots_[i];
-    if (slot.key == key)
-      return expired(slot, now) ? no_port : slot.port();
-    if (slot.key == 0)
-      return no_port;
+    if (slot.key == key) return expired(slot, now) ? no_port : slot.port();
+    if (slot.key == 0) return no_port;
   }
 }
 
@@ -81,8 +72,7 @@ std::uint32_t LearntHosts::learn(std::uint64_t key, std::uint32_t port, TimePs n
     std::uint32_t reusable = no_slot;
     std::uint32_t i = home(key);
     for (; slots_[i].key != 0 && slots_[i].key != key; i = (i + 1) & mask_)
-      if (reusable == no_slot && expired(slots_[i], now))
-        reusable = i;
+      if (reusable == no_slot && expired(slots_[i], now)) reusable = i;
     if (slots_[i].key == key) {
       moves_ += slots_[i].port() != port && !expired(slots_[i], now);
       slots_[i].set(port, now);
@@ -109,8 +99,7 @@ std::uint32_t LearntHosts::learn(std::uint64_t key, std::uint32_t port, TimePs n
 void LearntHosts::sweep(TimePs now) {
   next_sweep_ = now + ((ageing_ticks_ << tick_bits) >> 3) + 1;
   for (std::uint32_t i = 0; i <= mask_; ++i)
-    while (slots_[i].key != 0 && expired(slots_[i], now))
-      erase(i);  // may move a later entry here
+    while (slots_[i].key != 0 && expired(slots_[i], now)) erase(i);  // may move a later entry here
 }
 
 /// Closes the gap behind an erased slot, so that probing needs no tombstones.

@@ -23,8 +23,7 @@ class KnownHosts {
   /// Port of `mac`, or no_port.
   [[nodiscard]] std::uint32_t find(std::uint64_t mac) const {
     const std::uint64_t offset = mac - first_;
-    if (offset < in_order_)
-      return static_cast<std::uint32_t>(offset);
+    if (offset < in_order_) return static_cast<std::uint32_t>(offset);
     return slots_.empty() ? no_port : find_slot(mac);
   }
 
@@ -41,17 +40,15 @@ class KnownHosts {
 };
 
 /// Addresses learnt from frames, keyed by (VLAN id, address). An address that was not seen for `ageing` is forgotten.
-/// Nothing happens at that moment: an old entry is not found any more and its slot is used again, so idle time costs nothing.
-/// When the table is full, new addresses are not learnt (and flooded to, as in hardware), and counted.
+/// Nothing happens at that moment: an old entry is not found any more and its slot is used again, so idle time costs
+/// nothing. When the table is full, new addresses are not learnt (and flooded to, as in hardware), and counted.
 class LearntHosts {
  public:
   static constexpr std::uint32_t default_entries = 32'768;  // order of a data-centre leaf's host table
 
   explicit LearntHosts(TimePs ageing, std::uint32_t entries = default_entries);
 
-  static std::uint64_t key_of(std::uint16_t vlan, std::uint64_t mac) {
-    return used | std::uint64_t{vlan} << 48 | mac;
-  }
+  static std::uint64_t key_of(std::uint16_t vlan, std::uint64_t mac) { return used | std::uint64_t{vlan} << 48 | mac; }
   /// Port behind which `key` was last seen, or no_port.
   [[nodiscard]] std::uint32_t find(std::uint64_t key, TimePs now) const;
   /// `key` was seen behind `port`. Returns its slot, a hint for touch(), or no_slot when the table is full.
@@ -59,15 +56,14 @@ class LearntHosts {
   /// The short way: true if `slot` still holds `key`, which is then as good as learnt again.
   bool touch(std::uint32_t slot, std::uint64_t key, std::uint32_t port, TimePs now) {
     Slot& s = slots_[slot];
-    if (s.key != key || s.port() != port)
-      return false;
+    if (s.key != key || s.port() != port) return false;
     s.set(port, now);
     return true;
   }
 
   static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
   [[nodiscard]] std::uint32_t used_slots() const { return used_slots_; }
-  [[nodiscard]] std::uint64_t moves() const { return moves_; }          // stations seen behind another port
+  [[nodiscard]] std::uint64_t moves() const { return moves_; }            // stations seen behind another port
   [[nodiscard]] std::uint64_t not_learnt() const { return not_learnt_; }  // for want of room
 
  private:

@@ -18,12 +18,13 @@ class Node {
   Node& operator=(const Node&) = delete;
   virtual ~Node() = default;
 
-  /// Handles everything in [from, until). `from` is where the last window ended, or later where idle time was jumped over:
-  /// nothing happens to any node in between. One worker at a time.
+  /// Handles everything in [from, until). `from` is where the last window ended, or later where idle time was jumped
+  /// over: nothing happens to any node in between. One worker at a time.
   virtual void advance(TimePs from, TimePs until) = 0;
 
-  /// After advance(): the earliest thing still to be done, of its own timers and of what its in-links hold; `never` where idle.
-  /// A node that put anything on an out-link during the window says so by sent_in_window() and need not look further.
+  /// After advance(): the earliest thing still to be done, of its own timers and of what its in-links hold; `never`
+  /// where idle. A node that put anything on an out-link during the window says so by sent_in_window() and need not
+  /// look further.
   [[nodiscard]] virtual TimePs earliest() const = 0;
   [[nodiscard]] virtual bool sent_in_window() const = 0;
 

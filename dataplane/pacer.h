@@ -12,8 +12,8 @@ namespace weft {
 class Pacer {
  public:
   virtual ~Pacer() = default;
-  /// Returns when the window that starts at emulated time `from` may be handled. Called by every worker, so it keeps no state
-  /// that is not the caller's own.
+  /// Returns when the window that starts at emulated time `from` may be handled. Called by every worker, so it keeps no
+  /// state that is not the caller's own.
   virtual void wait_for(TimePs from) const = 0;
 };
 

@@ -45,7 +45,7 @@ struct ParsedHeaders {
   bool has_qp : 1 = false;       // RoCEv2 with a whole base transport header
   bool mac_control : 1 = false;  // untagged 0x8808: PAUSE, PFC; a tagged one is no MAC control frame (802.3 clause 31)
   bool neighbour_discovery : 1 = false;  // ICMPv6 133 to 137
-  std::uint16_t l4_offset = 0;   // 0: unknown
+  std::uint16_t l4_offset = 0;           // 0: unknown
   std::uint16_t source_port = 0, destination_port = 0;
   std::uint32_t destination_qp = 0;
 };
@@ -73,8 +73,7 @@ inline ParsedHeaders parse(const std::uint8_t* bytes, std::uint32_t available, s
   if (h.fragment) [[unlikely]]
     return h;
   h.l4_offset = l4;
-  if ((h.protocol != ip_protocol::udp && h.protocol != ip_protocol::tcp) || total < 28)
-    return h;
+  if ((h.protocol != ip_protocol::udp && h.protocol != ip_protocol::tcp) || total < 28) return h;
   h.has_ports = true;
   h.source_port = load_be16(bytes + l4);
   h.destination_port = load_be16(bytes + l4 + 2);

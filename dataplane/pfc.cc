@@ -20,77 +20,65 @@ std::array<std::uint8_t, pfc_frame_bytes> build_pfc(const MacAddress& source, co
   store_be16(frame.data() + 12, ether_type::mac_control);
   store_be16(frame.data() + 14, opcode_pfc);
   store_be16(frame.data() + 16, pfc.enabled);
-  for (std::uint32_t c = 0; c < traffic_classes; ++c)
-    store_be16(frame.data() + 18 + 2 * c, pfc.quanta[c]);
+  for (std::uint32_t c = 0; c < traffic_classes; ++c) store_be16(frame.data() + 18 + 2 * c, pfc.quanta[c]);
   return frame;
 }
 
 MacControl parse_mac_control(std::span<const std::uint8_t> frame) {
   using Kind = MacControl::Kind;
   MacControl control;
-  if (frame.size() < ethernet_header_bytes || load_be16(frame.data() + 12) != ether_type::mac_control)
-    return control;
+  if (frame.size() < ethernet_header_bytes || load_be16(frame.data() + 12) != ether_type::mac_control) return control;
   control.kind = Kind::malformed;
-  if (frame.size() < 16)
-    return control;
+  if (frame.size() < 16) return control;
   const std::uint16_t opcode = load_be16(frame.data() + 14);
   if ((opcode != opcode_pfc && opcode != opcode_pause) || load_mac(frame.data()) != pause_destination) {
     control.kind = Kind::other;
     return control;
   }
   if (opcode == opcode_pause) {
-    if (frame.size() < 18)
-      return control;
+    if (frame.size() < 18) return control;
     control.kind = Kind::pause;
     control.quanta = load_be16(frame.data() + 16);
     return control;
   }
-  if (frame.size() < 34)
-    return control;
+  if (frame.size() < 34) return control;
   control.kind = Kind::pfc;
   control.pfc.enabled = frame[17];
-  for (std::uint32_t c = 0; c < traffic_classes; ++c)
-    control.pfc.quanta[c] = load_be16(frame.data() + 18 + 2 * c);
+  for (std::uint32_t c = 0; c < traffic_classes; ++c) control.pfc.quanta[c] = load_be16(frame.data() + 18 + 2 * c);
   return control;
 }
 
 PauseState::PauseState(Rate rate, const std::array<bool, traffic_classes>& lossless) : rate_(rate) {
-  for (std::uint32_t c = 0; c < traffic_classes; ++c)
-    lossless_ |= static_cast<std::uint8_t>(lossless[c] << c);
+  for (std::uint32_t c = 0; c < traffic_classes; ++c) lossless_ |= static_cast<std::uint8_t>(lossless[c] << c);
 }
 
 std::uint8_t PauseState::receive(const PfcFrame& frame, TimePs at) {
   std::uint8_t changed = 0;
   for (std::uint32_t c = 0; c < traffic_classes; ++c) {
-    if ((frame.enabled >> c & 1) == 0)
-      continue;
+    if ((frame.enabled >> c & 1) == 0) continue;
     ++received_[c];
-    if ((lossless_ >> c & 1) == 0)
-      continue;
+    if ((lossless_ >> c & 1) == 0) continue;
     const bool was_paused = paused(c, at);
     if (!was_paused) {
       total_[c] += until_[c] - since_[c];
       since_[c] = until_[c] = at;
     }
     until_[c] = at + pause_time(frame.quanta[c], rate_);
-    if (was_paused || frame.quanta[c] != 0)
-      changed |= static_cast<std::uint8_t>(1u << c);
+    if (was_paused || frame.quanta[c] != 0) changed |= static_cast<std::uint8_t>(1u << c);
   }
   return changed;
 }
 
 std::uint8_t PauseState::paused_classes(TimePs now) const {
   std::uint8_t classes = 0;
-  for (std::uint32_t c = 0; c < traffic_classes; ++c)
-    classes |= static_cast<std::uint8_t>(paused(c, now) << c);
+  for (std::uint32_t c = 0; c < traffic_classes; ++c) classes |= static_cast<std::uint8_t>(paused(c, now) << c);
   return classes;
 }
 
 TimePs PauseState::next_change(TimePs now) const {
   TimePs next = never;
   for (const TimePs until : until_)
-    if (until > now)
-      next = std::min(next, until);
+    if (until > now) next = std::min(next, until);
   return next;
 }
 
@@ -106,8 +94,7 @@ std::uint32_t peer_response_quanta(Rate rate) {
   };
   constexpr Entry table[] = {{10, 67}, {25, 80}, {40, 118}, {50, 147}, {100, 394}, {200, 453}, {400, 905}};
   for (const Entry& entry : table)
-    if (rate.bits_per_s <= entry.gbit_per_s * 1'000'000'000)
-      return entry.quanta;
+    if (rate.bits_per_s <= entry.gbit_per_s * 1'000'000'000) return entry.quanta;
   return 905;  // 800G, the last published
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Priority-based flow control (IEEE 802.1Qbb, now 802.1Q clause 36; frames as in 802.3 annex 31D), for both fabrics: frames, what a
-// receiver does with them, and how much headroom a sender of them needs. Pause times are quanta of 512 bit times.
+// Priority-based flow control (IEEE 802.1Qbb, now 802.1Q clause 36; frames as in 802.3 annex 31D), for both fabrics:
+// frames, what a receiver does with them, and how much headroom a sender of them needs. Pause times are quanta of 512
+// bit times.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -19,7 +20,7 @@ inline constexpr std::uint16_t max_quanta = 65'535;
 inline constexpr std::uint64_t pause_destination = 0x0180'c200'0001;
 
 struct PfcFrame {
-  std::uint8_t enabled = 0;  // bit n: quanta[n] counts
+  std::uint8_t enabled = 0;                             // bit n: quanta[n] counts
   std::array<std::uint16_t, traffic_classes> quanta{};  // 0: resume
 };
 
@@ -28,18 +29,20 @@ std::array<std::uint8_t, pfc_frame_bytes> build_pfc(const MacAddress& source, co
 
 struct MacControl {
   enum class Kind : std::uint8_t {
-    none,       // not a MAC control frame: other EtherType, or tagged
-    pfc,        // opcode 0x0101
-    pause,      // opcode 0x0001: the whole link; `quanta` holds its time. Not honoured where PFC runs (the two exclude each other)
-    other,      // another opcode (EPON, ...), or an address that is not 01:80:c2:00:00:01: ignored
+    none,   // not a MAC control frame: other EtherType, or tagged
+    pfc,    // opcode 0x0101
+    pause,  // opcode 0x0001: the whole link; `quanta` holds its time. Not honoured where PFC runs (the two exclude each
+            // other)
+    other,  // another opcode (EPON, ...), or an address that is not 01:80:c2:00:00:01: ignored
     malformed,  // shorter than its fields
   } kind = Kind::none;
   PfcFrame pfc;
   std::uint16_t quanta = 0;
 };
 
-/// Reads a MAC control frame, padded or not. The reserved high byte of the class-enable vector is ignored, so is the source (some
-/// hardware sends zero). Whatever the kind, but for `none`, the frame is consumed here: it is neither forwarded nor learnt from.
+/// Reads a MAC control frame, padded or not. The reserved high byte of the class-enable vector is ignored, so is the
+/// source (some hardware sends zero). Whatever the kind, but for `none`, the frame is consumed here: it is neither
+/// forwarded nor learnt from.
 MacControl parse_mac_control(std::span<const std::uint8_t> frame);
 
 /// Time of `quanta` at `rate`, rounded up: a pause must not end early.
@@ -80,8 +83,9 @@ class PauseState {
   std::array<std::uint64_t, traffic_classes> received_{};
 };
 
-/// Reaction time of a host's NIC, from the last bit of the pause frame to the last moment at which a frame may start: the peer
-/// response times of SONiC's buffer_headroom tables, in quanta. A rate between two of theirs has that of the next higher one.
+/// Reaction time of a host's NIC, from the last bit of the pause frame to the last moment at which a frame may start:
+/// the peer response times of SONiC's buffer_headroom tables, in quanta. A rate between two of theirs has that of the
+/// next higher one.
 std::uint32_t peer_response_quanta(Rate rate);
 inline TimePs default_reaction_time(Rate rate) {
   return pause_time(static_cast<std::uint16_t>(peer_response_quanta(rate)), rate);
@@ -90,7 +94,8 @@ inline TimePs default_reaction_time(Rate rate) {
 /// Most bytes that can still arrive after XOFF was decided (behind the frame that decided it), in this model:
 ///   2 x delay x rate             what is on the cable now, and what follows until the pause frame is there
 ///   + reaction x rate            what the host starts before it obeys
-///   + 2 x (mtu + 24)             the frame that holds up the pause frame, and the one that the host has begun when it must stop
+///   + 2 x (mtu + 24)             the frame that holds up the pause frame, and the one that the host has begun when it
+///   must stop
 ///   + 84                         the pause frame itself
 ///   + pipeline x rate            what has arrived but is not yet counted, where frames are counted behind a pipeline
 /// `mtu`: longest frame without FCS, tags included. Wire bytes, so an upper bound for frames counted by length.
@@ -98,9 +103,9 @@ std::uint64_t headroom_bytes(Rate rate, TimePs delay, std::uint32_t mtu, TimePs 
 
 /// The published formula (SONiC, buffer_headroom_mellanox.lua), for comparison with switches that are configured by it:
 ///   ceil to KiB(lossless_mtu + (mtu + 2 x cable + 2 x gearbox + mac_phy + response quanta x 64) x occupancy)
-/// with occupancy = 1 - s + s x f, s the share of small packets (percent / 100) and f = cell / 64 for cells over 128 bytes, else
-/// 2 x cell / (1 + cell). Light travels 198,000 km/s. As in the original, the cable's bytes are divided by 1024 where 1000 is meant
-/// (2.3% too few); kept, so that values agree with those in the field.
+/// with occupancy = 1 - s + s x f, s the share of small packets (percent / 100) and f = cell / 64 for cells over 128
+/// bytes, else 2 x cell / (1 + cell). Light travels 198,000 km/s. As in the original, the cable's bytes are divided by
+/// 1024 where 1000 is meant (2.3% too few); kept, so that values agree with those in the field.
 struct PublishedHeadroom {
   Rate rate{};
   double cable_m = 0;

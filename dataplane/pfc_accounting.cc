@@ -20,8 +20,7 @@ PfcAccounting::Admit PfcAccounting::admit_above(Port& p, std::uint32_t traffic_c
   const auto bit = static_cast<std::uint8_t>(1u << traffic_class);
   if ((p.paused & bit) != 0) {
     const std::uint64_t base = p.xoff_held[traffic_class], above = held > base ? held - base : 0;
-    if (above > p.thresholds.headroom_bytes)
-      return Admit::over_headroom;
+    if (above > p.thresholds.headroom_bytes) return Admit::over_headroom;
     p.bytes[traffic_class] = held;
     headroom_max_bytes_ = std::max(headroom_max_bytes_, above);
     return Admit::ok;
@@ -35,7 +34,8 @@ PfcAccounting::Admit PfcAccounting::admit_above(Port& p, std::uint32_t traffic_c
 }
 
 std::uint32_t PfcAccounting::paused_ports() const {
-  return static_cast<std::uint32_t>(std::count_if(ports_.begin(), ports_.end(), [](const Port& p) { return p.paused != 0; }));
+  return static_cast<std::uint32_t>(
+      std::count_if(ports_.begin(), ports_.end(), [](const Port& p) { return p.paused != 0; }));
 }
 
 }  // namespace weft

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Bytes that each (ingress port, lossless class) holds in a switch's buffer, and the PFC that follows from them. The frame that rises
-// above `xoff_bytes` is kept and the host told to pause; what still arrives then uses the headroom, counted from there, and what exceeds
-// that too is refused. At or below `xon_bytes` the host may go on. A class so holds at most xoff_bytes + a frame + headroom_bytes. While a class stays paused the pause is said again before it can run out at the host.
+// Bytes that each (ingress port, lossless class) holds in a switch's buffer, and the PFC that follows from them. The
+// frame that rises above `xoff_bytes` is kept and the host told to pause; what still arrives then uses the headroom,
+// counted from there, and what exceeds that too is refused. At or below `xon_bytes` the host may go on. A class so
+// holds at most xoff_bytes + a frame + headroom_bytes. While a class stays paused the pause is said again before it can
+// run out at the host.
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -58,20 +60,17 @@ class PfcAccounting {
     next_refresh_ = never;
     for (std::uint32_t port = 0; port < ports_.size(); ++port) {
       Port& p = ports_[port];
-      if (p.paused == 0)
-        continue;
+      if (p.paused == 0) continue;
       std::uint8_t due = 0;
       for (std::uint32_t c = 0; c < traffic_classes; ++c) {
-        if ((p.paused >> c & 1) == 0)
-          continue;
+        if ((p.paused >> c & 1) == 0) continue;
         if (p.said[c] + p.refresh_after <= now) {
           due |= static_cast<std::uint8_t>(1u << c);
           p.said[c] = now;
         }
         next_refresh_ = std::min(next_refresh_, p.said[c] + p.refresh_after);
       }
-      if (due != 0)
-        send(port, due);
+      if (due != 0) send(port, due);
     }
   }
 
@@ -107,8 +106,7 @@ constexpr PfcFrame pfc_for(std::uint8_t classes, bool xoff) {
   PfcFrame frame;
   frame.enabled = classes;
   for (std::uint32_t c = 0; c < traffic_classes; ++c)
-    if (xoff && (classes >> c & 1) != 0)
-      frame.quanta[c] = max_quanta;
+    if (xoff && (classes >> c & 1) != 0) frame.quanta[c] = max_quanta;
   return frame;
 }
 

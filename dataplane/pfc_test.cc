@@ -18,7 +18,8 @@ constexpr Rate gbit(std::uint64_t n) { return Rate{n * 1'000'000'000}; }
 
 TEST(Pfc, BytesOnTheWire) {  // CASES C16: SA = port MAC, DA 01:80:c2:00:00:01, 60 bytes, reserved byte 0
   const auto frame = build_pfc(to_mac(host_mac(3)), pfc_for(1 << 3 | 1 << 4, true));
-  const Bytes head{0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 3, 0x88, 0x08, 1, 1, 0, 0x18, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
+  const Bytes head{0x01, 0x80, 0xc2, 0,    0, 1, 2, 0, 0, 0, 0,    3,    0x88, 0x08,
+                   1,    1,    0,    0x18, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff};
   EXPECT_TRUE(std::equal(head.begin(), head.end(), frame.begin()));
   EXPECT_TRUE(std::all_of(frame.begin() + head.size(), frame.end(), [](std::uint8_t b) { return b == 0; }));
   const MacControl back = parse_mac_control(frame);
@@ -30,8 +31,7 @@ TEST(Pfc, BytesOnTheWire) {  // CASES C16: SA = port MAC, DA 01:80:c2:00:00:01, 
 
 TEST(Pfc, PublicMacControlFrames) {  // CASES B15, C15, C16
   const std::string folder = testing::public_captures();
-  if (folder.empty())
-    GTEST_SKIP() << "no public captures here";
+  if (folder.empty()) GTEST_SKIP() << "no public captures here";
   const std::vector<Bytes> frames = testing::read_capture(folder + "/synth__pfc_and_pause.pcap");
   ASSERT_EQ(frames.size(), 20u);
   const auto pfc = [&](std::size_t number, std::uint8_t enabled, std::uint16_t quanta_of_first) {
@@ -73,7 +73,7 @@ TEST(Pfc, PublicMacControlFrames) {  // CASES B15, C15, C16
 }
 
 TEST(Pfc, QuantaAreTime) {
-  EXPECT_EQ(pause_time(1, gbit(400)), 1280u);  // 512 bits at 2.5 ps
+  EXPECT_EQ(pause_time(1, gbit(400)), 1280u);                 // 512 bits at 2.5 ps
   EXPECT_EQ(pause_time(max_quanta, gbit(40)), 838'848'000u);  // FACTS: 838.84 us
   EXPECT_EQ(pause_time(0, gbit(40)), 0u);
   EXPECT_EQ(pause_time(1, Rate{3}), 170'666'666'666'667u) << "rounded up";
@@ -187,12 +187,14 @@ TEST(PfcAccounting, NoHeadroomLosesButStillPauses) {  // CASES C19
 }
 
 TEST(PfcAccounting, NoLossWithTheModelsHeadroom) {
-  // One host at line rate into a switch that serves nothing until long after XOFF. Bytes in flight are those the formula counts:
-  // whatever the frame lengths, the headroom must hold them. Time is counted in bytes of the wire, 400G.
+  // One host at line rate into a switch that serves nothing until long after XOFF. Bytes in flight are those the
+  // formula counts: whatever the frame lengths, the headroom must hold them. Time is counted in bytes of the wire,
+  // 400G.
   Rng random = stream(8, 0, 0);
   for (int round = 0; round < 500; ++round) {
     const Rate rate = gbit(400);
-    const TimePs delay = random.below(2000) * 1000, reaction = random.below(2000) * 1000, pipeline = random.below(500) * 1000;
+    const TimePs delay = random.below(2000) * 1000, reaction = random.below(2000) * 1000,
+                 pipeline = random.below(500) * 1000;
     constexpr std::uint32_t mtu = 9216;
     PfcAccounting a(1);
     a.set_port(0, {100'000, 50'000, headroom_bytes(rate, delay, mtu, reaction, pipeline)}, rate);

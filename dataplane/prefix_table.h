@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Longest prefix match for the tables of a run's config, IPv4 or IPv6: prefixes are flattened once into disjoint ranges, and a
-// look-up is a binary search for the range. A table of a thousand prefixes is 12 KB, where the 24-bit direct tables of
-// rte_fib and rte_lpm take 16 MB or more a leaf whatever they hold; a fabric of many leaves fits a laptop, and needs no EAL memory.
+// Longest prefix match for the tables of a run's config, IPv4 or IPv6: prefixes are flattened once into disjoint
+// ranges, and a look-up is a binary search for the range. A table of a thousand prefixes is 12 KB, where the 24-bit
+// direct tables of rte_fib and rte_lpm take 16 MB or more a leaf whatever they hold; a fabric of many leaves fits a
+// laptop, and needs no EAL memory.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -28,8 +29,7 @@ class PrefixTable {
   /// A prefix given twice keeps its first entry.
   void build(std::vector<Prefix> prefixes) {
     starts_.clear(), entries_.clear();
-    if (prefixes.empty())
-      return;
+    if (prefixes.empty()) return;
     // Outer before inner, first given before later: a stack of the prefixes that are open says which covers a point.
     std::stable_sort(prefixes.begin(), prefixes.end(), [](const Prefix& a, const Prefix& b) {
       return a.address != b.address ? a.address < b.address : a.length < b.length;
@@ -46,8 +46,7 @@ class PrefixTable {
     };
     for (const Prefix& prefix : prefixes) {
       close_before(prefix.address, false);
-      if (!open.empty() && open.back().address == prefix.address && open.back().length == prefix.length)
-        continue;
+      if (!open.empty() && open.back().address == prefix.address && open.back().length == prefix.length) continue;
       add_range(prefix.address, prefix.entry);
       open.push_back(prefix);
     }
@@ -56,8 +55,7 @@ class PrefixTable {
 
   /// Entry of the longest prefix that holds `address`, or no_entry.
   [[nodiscard]] std::uint32_t find(Address address) const {
-    if (starts_.empty())
-      return no_entry;
+    if (starts_.empty()) return no_entry;
     std::size_t base = 0;
     for (std::size_t n = starts_.size(); n > 1;) {  // without branches on what is found
       const std::size_t half = n / 2;
@@ -71,9 +69,10 @@ class PrefixTable {
 
  private:
   static Address last_of(const Prefix& prefix) {
-    if (prefix.length == 0)
-      return static_cast<Address>(~Address{0});
-    return static_cast<Address>(prefix.address | (prefix.length == address_bits ? Address{0} : static_cast<Address>(~Address{0}) >> prefix.length));
+    if (prefix.length == 0) return static_cast<Address>(~Address{0});
+    return static_cast<Address>(
+        prefix.address |
+        (prefix.length == address_bits ? Address{0} : static_cast<Address>(~Address{0}) >> prefix.length));
   }
   void add_range(Address start, std::uint32_t entry) {
     if (!starts_.empty() && starts_.back() == start) {

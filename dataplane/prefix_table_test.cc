@@ -60,7 +60,8 @@ TEST(PrefixTable, Ipv6) {
 
 TEST(PrefixTable, TextThatIsNoPrefix) {
   EXPECT_EQ(parse_prefix("198.18.1.0/24").address, Ipv6Address{0xc612'0100});
-  for (const char* text : {"", "1.2.3.4", "1.2.3.4/", "1.2.3.4/33", "1.2.3/8", "1.2.3.4/24", "::1/64", "::/129", "1.2.3.0/24x", "1.2.3.0/-1"})
+  for (const char* text : {"", "1.2.3.4", "1.2.3.4/", "1.2.3.4/33", "1.2.3/8", "1.2.3.4/24", "::1/64", "::/129",
+                           "1.2.3.0/24x", "1.2.3.0/-1"})
     EXPECT_THROW(parse_prefix(text), std::invalid_argument) << text;
 }
 

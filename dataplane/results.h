@@ -18,13 +18,13 @@ struct LatencySummary {  // picoseconds; percentiles within 1/1024 of the value,
 };
 
 struct LinkResult {
-  std::string name;                 // "leaf0>spine1", "spine1>leaf0", "leaf0:p3 in" (from the host), "leaf0:p3 out"
+  std::string name;  // "leaf0>spine1", "spine1>leaf0", "leaf0:p3 in" (from the host), "leaf0:p3 out"
   double rate_bps = 0;
   double utilisation = 0;           // busy share of the time after warm-up, overhead included
   std::uint64_t wire_bytes = 0;     // whole run
   std::uint64_t control_bytes = 0;  // of these, control cells and keep-alives
   std::uint64_t queue_max_bytes = 0;
-  TimePs paused = 0;                // held back by the far end (hold-back, PFC)
+  TimePs paused = 0;  // held back by the far end (hold-back, PFC)
 };
 
 struct FlowResult {
@@ -44,22 +44,22 @@ struct SeriesRow {  // one node at one sampling time; counts since the sample be
 };
 
 struct VoqResult {
-  std::uint64_t max_bytes = 0;       // deepest single VOQ
+  std::uint64_t max_bytes = 0;         // deepest single VOQ
   std::uint64_t buffer_max_bytes = 0;  // fullest on-chip buffer of a leaf
-  std::uint64_t deep_bytes = 0;      // written to external memory, whole run
+  std::uint64_t deep_bytes = 0;        // written to external memory, whole run
   std::uint64_t deep_max_bytes = 0;
   std::uint64_t voqs_used = 0;
   std::uint64_t ecn_marked = 0;
   std::uint64_t pfc_xoff_sent = 0, pfc_xon_sent = 0;
-  TimePs pfc_paused = 0;             // summed over (host port, class)
+  TimePs pfc_paused = 0;  // summed over (host port, class)
 };
 
 struct GrantResult {
-  std::uint64_t requests = 0, grants = 0, returns = 0;            // control cells said, refreshes included
+  std::uint64_t requests = 0, grants = 0, returns = 0;  // control cells said, refreshes included
   std::uint64_t requested_bytes = 0, granted_bytes = 0, returned_bytes = 0;
   std::uint64_t control_lost = 0, refreshes = 0, watchdog_returns = 0;
-  LatencySummary round_trip;         // a grant is given -> its bytes have left the egress port
-  LatencySummary request_to_grant;   // a request leaves the VOQ -> the first grant after it is there
+  LatencySummary round_trip;        // a grant is given -> its bytes have left the egress port
+  LatencySummary request_to_grant;  // a request leaves the VOQ -> the first grant after it is there
 };
 
 struct CellResult {
@@ -71,7 +71,7 @@ struct CellResult {
 };
 
 struct ReorderResult {
-  std::uint64_t max_depth = 0;       // cells between the one awaited and the newest, in any stream
+  std::uint64_t max_depth = 0;  // cells between the one awaited and the newest, in any stream
   std::uint64_t timeouts = 0;
 };
 
@@ -80,15 +80,37 @@ struct EgressResult {
   std::uint64_t buffer_max_bytes = 0;  // fullest that any was
 };
 
+struct PauseSpread {         // who was paused, and why
+  std::string link;          // whose sender was told to stop: "leaf1>spine0", "leaf0:p3 in" (the host)
+  std::string root;          // egress port whose queue began it: "leaf0:p0 out", "spine1>leaf0"
+  std::uint32_t hops = 0;    // pauses from there to here; 1: that queue is in the switch at the end of `link`
+  std::uint64_t pauses = 0;  // XOFF, refreshes on fabric links included
+};
+
+struct EthernetResult {
+  std::uint64_t frame_hops = 0;  // frames that a switch forwarded or dropped, one for each switch
+  std::uint64_t buffer_bytes = 0, buffer_max_bytes = 0;  // of one switch; fullest that any was
+  std::uint64_t headroom_bytes = 0,
+                headroom_max_bytes = 0;  // largest of any (ingress port, lossless class); most that any used
+  std::uint64_t ecn_marked = 0;
+  std::uint64_t pfc_xoff_sent = 0, pfc_xon_sent = 0;  // by switches, to hosts and to each other; refreshes included
+  std::uint64_t pfc_received = 0;                     // by switches, hosts' own included
+  TimePs pfc_paused = 0;                              // summed over (egress port, class) of switches
+  TimePs pfc_hosts_paused = 0;                        // summed over (host, class)
+  std::uint64_t watchdog_storms = 0;
+  std::uint64_t flowlets = 0;  // begun (load_balance flowlet and adaptive)
+  std::vector<PauseSpread> pauses;
+};
+
 struct ReplayResult {
   std::string file;
-  std::uint64_t frames = 0;            // put on the emulated wire
-  std::uint64_t expected = 0;          // readable Ethernet frames x loops
-  std::uint64_t skipped = 0;           // of other link types, runts that no wire carries, ...: see notes
-  std::uint64_t padded = 0;            // captured short, sent at the original length, zero-filled
+  std::uint64_t frames = 0;    // put on the emulated wire
+  std::uint64_t expected = 0;  // readable Ethernet frames x loops
+  std::uint64_t skipped = 0;   // of other link types, runts that no wire carries, ...: see notes
+  std::uint64_t padded = 0;    // captured short, sent at the original length, zero-filled
   std::uint64_t gaps_shortened = 0;
-  std::uint64_t time_reversed = 0;     // stamps earlier than the frame before
-  std::vector<std::string> notes;      // one line each, for people
+  std::uint64_t time_reversed = 0;  // stamps earlier than the frame before
+  std::vector<std::string> notes;   // one line each, for people
 };
 
 struct CostResult {  // the only part that may differ between two runs of one model
@@ -99,12 +121,12 @@ struct CostResult {  // the only part that may differ between two runs of one mo
 struct RunResult {
   std::string fabric;
   std::uint64_t seed = 0;
-  bool interrupted = false;            // ended before its time: a signal, or `error`
-  std::string error;                   // what ended it early (a capture that could not be written), one line; empty: nothing
-  TimePs end = 0;                      // emulated time at which the run ended
+  bool interrupted = false;  // ended before its time: a signal, or `error`
+  std::string error;         // what ended it early (a capture that could not be written), one line; empty: nothing
+  TimePs end = 0;            // emulated time at which the run ended
   TimePs warmup = 0;
   FrameBooks frames;
-  std::uint64_t in_flight = 0;         // counted one by one where they are, not by subtraction
+  std::uint64_t in_flight = 0;  // counted one by one where they are, not by subtraction
   bool balanced = false;
   std::uint64_t delivered_after_warmup = 0, delivered_bytes_after_warmup = 0;
   std::uint64_t offered_after_warmup = 0, offered_bytes_after_warmup = 0;
@@ -114,9 +136,10 @@ struct RunResult {
   GrantResult grants;
   ReorderResult reorder;
   EgressResult egress;
+  EthernetResult ethernet;
   std::vector<LinkResult> links;
-  std::vector<FlowResult> flows;       // ordered by (source, destination)
-  std::vector<SeriesRow> series;       // ordered by (time, node)
+  std::vector<FlowResult> flows;  // ordered by (source, destination)
+  std::vector<SeriesRow> series;  // ordered by (time, node)
   std::vector<ReplayResult> replays;
   std::vector<std::string> warnings;
   CostResult cost;

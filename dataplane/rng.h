@@ -13,8 +13,7 @@ namespace weft {
 class Rng {
  public:
   explicit constexpr Rng(std::uint64_t seed) {
-    for (auto& word : state_)
-      word = split_mix(seed);
+    for (auto& word : state_) word = split_mix(seed);
   }
 
   constexpr std::uint64_t next() {
@@ -36,8 +35,7 @@ class Rng {
     const std::uint64_t least = (0 - bound) % bound;  // 2^64 mod bound: products below it would be drawn once too often
     for (;;) {
       const auto product = static_cast<Uint128>(next()) * bound;
-      if (static_cast<std::uint64_t>(product) >= least)
-        return static_cast<std::uint64_t>(product >> 64);
+      if (static_cast<std::uint64_t>(product) >= least) return static_cast<std::uint64_t>(product >> 64);
     }
   }
 

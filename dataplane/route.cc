@@ -25,8 +25,7 @@ Router::Router(const Topology& topology, const ForwardingConfig& forwarding, std
   std::vector<std::uint64_t> mac_of_port(topology.host_ports(), 0);
   if (!forwarding.learn_only)
     for (const KnownHost& host : known)
-      if (host.port < mac_of_port.size() && mac_of_port[host.port] == 0)
-        mac_of_port[host.port] = to_number(host.mac);
+      if (host.port < mac_of_port.size() && mac_of_port[host.port] == 0) mac_of_port[host.port] = to_number(host.mac);
 
   std::vector<PrefixTable<Ipv4Address>::Prefix> four;
   std::vector<PrefixTable<Ipv6Address>::Prefix> six;
@@ -54,8 +53,7 @@ Router::Router(const Topology& topology, const ForwardingConfig& forwarding, std
     }
   }
   for (std::uint32_t port = 0; port < mac_of_port.size(); ++port) {
-    if (mac_of_port[port] != host_mac(port))
-      continue;
+    if (mac_of_port[port] != host_mac(port)) continue;
     const auto entry = static_cast<std::uint32_t>(next_hops_.size());
     next_hops_.push_back({mac_of_port[port], port});
     four.push_back({host_ipv4(port), 32, entry});
@@ -69,21 +67,17 @@ Verdict Router::ingress(Frame* frame, const ParsedHeaders& headers, TimePs now) 
   std::uint8_t* bytes = bytes_of(frame);
   const std::uint64_t destination = load_mac(bytes);
   if (headers.mac_control || is_link_local(destination) || is_neighbour_talk(headers)) {
-    if (destination == router_mac_)
-      return dropped(DropReason::not_routable);
+    if (destination == router_mac_) return dropped(DropReason::not_routable);
     return neighbours_.ingress(frame, headers, now);
   }
-  if (destination != router_mac_)
-    return dropped(DropReason::not_routable);
-  if (headers.ip_broken)
-    return dropped(DropReason::malformed);
+  if (destination != router_mac_) return dropped(DropReason::not_routable);
+  if (headers.ip_broken) return dropped(DropReason::malformed);
 
   std::uint8_t* ip = bytes + headers.l3_offset;
   std::uint32_t entry;
   std::uint8_t* hops_left;
   if (headers.ip_version == 4) {
-    if (ones_sum(ip, (ip[0] & 15u) * 4) != 0xffff)
-      return dropped(DropReason::malformed);
+    if (ones_sum(ip, (ip[0] & 15u) * 4) != 0xffff) return dropped(DropReason::malformed);
     const std::uint32_t address = load_be32(ip + 16);
     entry = address >= 0xe000'0000 ? no_entry : ipv4_.find(address);
     hops_left = ip + 8;
@@ -93,10 +87,8 @@ Verdict Router::ingress(Frame* frame, const ParsedHeaders& headers, TimePs now) 
   } else {
     return dropped(DropReason::not_routable);
   }
-  if (*hops_left <= 1)
-    return dropped(DropReason::ttl_expired);
-  if (entry == no_entry || next_hops_[entry].mac == 0)
-    return dropped(DropReason::no_route);
+  if (*hops_left <= 1) return dropped(DropReason::ttl_expired);
+  if (entry == no_entry || next_hops_[entry].mac == 0) return dropped(DropReason::no_route);
 
   if (headers.ip_version == 4) {
     const std::uint16_t before = load_be16(ip + 8);  // TTL and protocol
@@ -112,8 +104,7 @@ Verdict Router::ingress(Frame* frame, const ParsedHeaders& headers, TimePs now) 
 void Router::egress(const Frame* frame, TimePs now) {
   // Routed frames carry the router's own address; only ARP and neighbour discovery have anything to teach.
   const std::uint8_t* bytes = bytes_of(frame);
-  if (load_mac(bytes + 6) != router_mac_)
-    neighbours_.egress(frame, now);
+  if (load_mac(bytes + 6) != router_mac_) neighbours_.egress(frame, now);
 }
 
 }  // namespace weft

@@ -15,8 +15,7 @@ class TimerTree {
  public:
   explicit TimerTree(std::uint32_t slots)
       : width_(std::bit_ceil(slots < 2 ? 2u : slots)), times_(width_, never), winner_(width_) {
-    for (std::uint32_t i = width_ - 1; i > 0; --i)
-      winner_[i] = i >= width_ / 2 ? (i - width_ / 2) * 2 : winner_[2 * i];
+    for (std::uint32_t i = width_ - 1; i > 0; --i) winner_[i] = i >= width_ / 2 ? (i - width_ / 2) * 2 : winner_[2 * i];
   }
 
   [[nodiscard]] TimePs earliest() const { return earliest_; }
@@ -28,15 +27,16 @@ class TimerTree {
     times_[slot] = time;
     std::uint32_t node = (slot + width_) / 2;
     std::uint32_t best = times_[slot | 1] < times_[slot & ~1u] ? slot | 1 : slot & ~1u;
-    winner_[node] = best;
-    while (node > 1) {
-      const std::uint32_t rival = winner_[node ^ 1];
-      const bool left = (node & 1) == 0;
-      // The left child holds the lower slots, and wins ties.
-      const bool keep = left ? times_[best] <= times_[rival] : times_[best] < times_[rival];
-      best = keep ? best : rival;
-      node /= 2;
+    for (;;) {
+      // Where another slot had won and wins again, nothing changes further up.
+      if (winner_[node] == best && best != slot) return;
       winner_[node] = best;
+      if (node == 1) break;
+      const std::uint32_t rival = winner_[node ^ 1];
+      // The left child holds the lower slots, and wins ties.
+      const std::uint32_t lower = best < rival ? best : rival, higher = best < rival ? rival : best;
+      best = times_[higher] < times_[lower] ? higher : lower;
+      node /= 2;
     }
     earliest_ = times_[best];
   }

@@ -26,9 +26,9 @@ struct FabricLink {
 
 struct Topology {
   std::uint32_t leaves = 0, spines = 0, hosts_per_leaf = 0;
-  std::uint32_t parallel_links = 1;        // fabric links of each leaf/spine pair
-  std::vector<LinkParams> host_links;      // [host port], size leaves * hosts_per_leaf
-  std::vector<FabricLink> fabric_links;    // index = (leaf * spines + spine) * parallel_links + parallel
+  std::uint32_t parallel_links = 1;      // fabric links of each leaf/spine pair
+  std::vector<LinkParams> host_links;    // [host port], size leaves * hosts_per_leaf
+  std::vector<FabricLink> fabric_links;  // index = (leaf * spines + spine) * parallel_links + parallel
 
   [[nodiscard]] std::uint32_t host_ports() const { return leaves * hosts_per_leaf; }
   [[nodiscard]] std::uint32_t leaf_of(std::uint32_t port) const { return port / hosts_per_leaf; }

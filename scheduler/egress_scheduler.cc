@@ -9,20 +9,33 @@ namespace weft::scheduler {
 
 namespace {
 
-// How congestion bits slow grants: each marked cell lengthens the entry's grant interval by 1/1024; granting shortens it again by
-// 1/1024 for every 1 KiB. So an entry settles where one cell in four is marked, whatever its rate, and a round trip full of marks
-// (some 400 cells at 400G) changes the rate by less than half: well inside what a loop of one round trip can follow.
-constexpr unsigned pace_shift = 10;
-constexpr std::uint64_t pace_recovery_bytes = 1024;
-constexpr std::uint64_t slowest_pace = 1024;
+// How congestion bits slow grants: an entry whose cells come marked may have only a window of bytes outstanding
+// (granted and not yet arrived), so its grants follow its arrivals, which come at the rate that the congested link
+// gives it. A rate alone would let a queue grow for as long as it is a little too high, and a round trip late swing
+// between full and idle links; a window bounds the queue itself. Each marked cell takes a share of its size off the
+// window, in proportion to how many cells are marked; arrivals widen it by a part of a credit each round trip, for
+// every entry alike, which is what makes them fair. This is DCTCP's law with the roles turned round: the receiver holds
+// the window.
+constexpr unsigned marked_shift = 18;  // the share of marked cells is smoothed over some 256 KiB
+constexpr std::uint64_t marked_one = std::uint64_t{1} << 32;
+constexpr unsigned cut_shift = 2;           // a marked cell takes off its size x marked share / 4
+constexpr std::uint64_t widen_credits = 4;  // a round trip widens the window by credit / 4 ...
+constexpr std::uint64_t widen_clear = 16;   // ... and by so many times that when hardly a cell is marked any more
+constexpr std::uint64_t narrowest = 16;     // of a credit: such an entry has one credit under way in 16 round trips
 
 }  // namespace
 
 EgressScheduler::EgressScheduler(const Topology& topology, std::uint32_t leaf, const SchedulerConfig& config,
                                  const ClassesConfig& classes, TimePs refresh, cells::Uplinks& uplinks,
                                  const cells::Reassembler& reassembler)
-    : config_(config), leaf_(leaf), streams_(topology.hosts_per_leaf * traffic_classes), refresh_(refresh), uplinks_(uplinks),
-      reassembler_(reassembler), index_(std::size_t{topology.leaves} * streams_, none), ports_(topology.hosts_per_leaf) {
+    : config_(config),
+      leaf_(leaf),
+      streams_(topology.hosts_per_leaf * traffic_classes),
+      refresh_(refresh),
+      uplinks_(uplinks),
+      reassembler_(reassembler),
+      index_(std::size_t{topology.leaves} * streams_, none),
+      ports_(topology.hosts_per_leaf) {
   for (std::uint32_t p = 0; p < ports_.size(); ++p) {
     const Rate rate = topology.host_links[leaf * topology.hosts_per_leaf + p].rate;
     ports_[p].clock.set_rate(Rate{static_cast<std::uint64_t>(static_cast<double>(rate.bits_per_s) * config.speedup)});
@@ -50,6 +63,8 @@ void EgressScheduler::request(const cells::ControlCell& request, TimePs now) {
   e.longest = std::max<std::uint32_t>(e.longest, request.longest);
   ClassState& c = port_of(e).classes[e.stream % traffic_classes];
   update_exposure(e, c);
+  if (port_of(e).blocked)
+    kick(port_of(e), now);  // what was given back or withdrawn may be the room that another waits for
   if (e.demand() == 0) {
     // Nothing new: the VOQ repeats what it wants because it has not heard the answer.
     if (request.refresh) say(e, true, now);
@@ -85,30 +100,47 @@ void EgressScheduler::update_exposure(Entry& e, ClassState& c) {
   e.exposure = could_hold;
 }
 
-void EgressScheduler::account(std::uint32_t number, std::uint32_t arrived, std::uint32_t departed, TimePs now) {
+bool EgressScheduler::account(std::uint32_t number, std::uint32_t arrived, std::uint32_t departed, TimePs now) {
   Entry& e = entry(number);
   Port& port = port_of(e);
   e.arrived += arrived;
   e.departed += departed;
   e.moved = now;
   update_exposure(e, port.classes[e.stream % traffic_classes]);
-  if (departed == 0) return;
+  if (departed == 0) return e.window != unlimited && widen(e, arrived, now);
   if (e.departed >= e.timed_total && e.timed_at != never) {
     counters.round_trip.add(now - e.timed_at);
     e.timed_at = never;
   }
   if (port.blocked) kick(port, now);
+  return true;
 }
 
-void EgressScheduler::congested(std::uint32_t number) {
+void EgressScheduler::congested(std::uint32_t number, std::uint32_t payload) {
   Entry& e = entry(number);
-  if (e.pace == pace_one) {
-    // Slowing starts from the rate that the entry has, which may be a small share of the port's.
-    Port& port = port_of(e);
-    const TimePs own = port.clock.time_of(config_.credit_bytes);
-    e.pace = std::max(pace_one + 1, e.interval * pace_one / own);
+  const std::uint64_t least = std::max<std::uint64_t>(1, config_.credit_bytes / narrowest);
+  // Slowing starts from what is under way, which may be a small share of what the port could have.
+  if (e.window == unlimited)
+    e.window = static_cast<std::uint64_t>(
+        std::max<std::int64_t>(e.outstanding(), static_cast<std::int64_t>(config_.credit_bytes)));
+  e.marked += ((marked_one - e.marked) * payload) >> marked_shift;
+  const std::uint64_t cut = ((payload * e.marked) >> 32) >> cut_shift;
+  e.window = std::max(least, e.window - std::min(e.window, cut + 1));
+}
+
+bool EgressScheduler::widen(Entry& e, std::uint32_t arrived, TimePs now) {
+  e.marked -= std::min(e.marked, (e.marked * arrived) >> marked_shift);
+  const std::uint64_t step = config_.credit_bytes / widen_credits * (e.marked < marked_one / 64 ? widen_clear : 1);
+  e.window += std::min<std::uint64_t>(arrived, std::max<std::uint64_t>(1, arrived * step / e.window));
+  if (e.window >= config_.egress_buffer_bytes) {
+    e.window = unlimited;
+    e.marked = 0;
+  } else if (e.window < config_.credit_bytes && e.outstanding() <= 0) {
+    // Less than a credit a round trip: the round trips between two credits are waited out.
+    e.not_before = now + (now - e.last_grant) * (config_.credit_bytes - e.window) / e.window;
   }
-  e.pace = std::min(e.pace + (e.pace >> pace_shift) + 1, slowest_pace * pace_one);
+  if (e.asking) kick(port_of(e), now);
+  return e.asking;
 }
 
 // The next entry of a class in turn whose pace allows a grant. The ring's `last` moves so that its next is that entry.
@@ -118,11 +150,13 @@ std::uint32_t EgressScheduler::next_in_ring(Port& port, std::uint32_t traffic_cl
   std::uint32_t before = c.last;
   do {
     Entry& e = entries_[entries_[before].next];
-    if (e.not_before <= now) [[likely]] {
+    const bool narrow = e.window != unlimited && e.outstanding() > 0 &&
+                        static_cast<std::uint64_t>(e.outstanding()) + config_.credit_bytes > e.window;
+    if (e.not_before <= now && !narrow) [[likely]] {
       c.last = before;
       return e.number;
     }
-    wait = std::min(wait, e.not_before);
+    if (!narrow) wait = std::min(wait, e.not_before);  // a narrow one is waked by its arrivals
     before = e.number;
   } while (before != stop);
   return none;
@@ -180,15 +214,8 @@ void EgressScheduler::grant(std::uint32_t number, TimePs now) {
 void EgressScheduler::give(Port& port, Entry& e, std::uint32_t traffic_class, std::uint32_t bytes, TimePs now) {
   update_exposure(e, port.classes[traffic_class]);
   port.arbiter.charge(traffic_class, bytes);
-  const TimePs cost = port.clock.take(bytes);
-  port.ready_at = now + cost;
-  const TimePs since = now - e.last_grant;
-  e.interval = e.interval - e.interval / 8 + since / 8;
+  port.ready_at = now + port.clock.take(bytes);
   e.last_grant = now;
-  if (e.pace > pace_one) [[unlikely]] {
-    e.not_before = now + static_cast<TimePs>(static_cast<Uint128>(cost) * e.pace / pace_one);
-    e.pace = std::max(pace_one, e.pace - (e.pace >> pace_shift) * bytes / pace_recovery_bytes);
-  }
   e.moved = now;
   ++counters.grants;
   counters.granted_bytes += bytes;
@@ -250,8 +277,8 @@ void EgressScheduler::isolate(std::uint32_t source, bool isolated, TimePs now) {
   }
 }
 
-// What was granted and has not arrived for a whole interval is said again: the grant may have been lost, or the VOQ waits to hear
-// which cells have arrived.
+// What was granted and has not arrived for a whole interval is said again: the grant may have been lost, or the VOQ
+// waits to hear which cells have arrived.
 void EgressScheduler::refresh(TimePs now) {
   refresh_at_ = never;
   bool pending = false;

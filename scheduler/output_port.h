@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The output queues of one egress port and its serialiser: a queue a class, strict priority and weights between them, each class
-// held by the host's PFC. Pause frames that this port sends go before any frame, as the MAC does it.
+// The output queues of one egress port and its serialiser: a queue a class, strict priority and weights between them,
+// each class held by the host's PFC. Pause frames that this port sends go before any frame, as the MAC does it.
 #include <array>
 #include <cstdint>
 #include <vector>
 
+#include "dataplane/class_arbiter.h"
 #include "dataplane/config.h"
 #include "dataplane/frame.h"
 #include "dataplane/pfc.h"
 #include "dataplane/time.h"
-#include "scheduler/class_arbiter.h"
 
 namespace weft::scheduler {
 
@@ -45,9 +45,9 @@ class OutputPort {
 
   /// What happens at next_event(): at most one of these is set.
   struct Event {
-    Frame* finished = nullptr;     // its last bit has left
-    const PfcFrame* pfc = nullptr; // a pause frame has left; good until the next call of send_pfc
-    Frame* started = nullptr;      // its first bit leaves now
+    Frame* finished = nullptr;      // its last bit has left
+    const PfcFrame* pfc = nullptr;  // a pause frame has left; good until the next call of send_pfc
+    Frame* started = nullptr;       // its first bit leaves now
     bool pfc_started = false;
   };
   [[nodiscard]] TimePs next_event() const { return timer_; }

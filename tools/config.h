@@ -8,6 +8,7 @@
 
 #include "cells/config.h"
 #include "dataplane/config.h"
+#include "ethernet/config.h"
 #include "scheduler/config.h"
 #include "voq/config.h"
 
@@ -25,6 +26,7 @@ struct Config {
   voq::VoqConfig voq;
   scheduler::SchedulerConfig scheduler;
   cells::CellConfig cells;
+  ethernet::EthernetConfig ethernet;
   std::vector<TrafficConfig> traffic;
   std::vector<FaultConfig> faults;
   CaptureConfig capture;

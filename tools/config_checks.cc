@@ -43,6 +43,17 @@ void check_forwarding(const Config& config, const YamlNode& root) {
          "mode static without a port map; accepted: static: [{in: leaf0:p0, out: leaf1:p0}], or another mode");
 }
 
+void check_ethernet(const Config& config, const YamlNode& root) {
+  const EcnConfig& ecn = config.ethernet.ecn;
+  if (ecn.kmin_bytes > ecn.kmax_bytes)
+    fail(root, {"ethernet.ecn.kmin", "ethernet.ecn.kmax"},
+         fmt::format("kmin {} is above kmax {}; accepted: kmin up to kmax", format_size(ecn.kmin_bytes),
+                     format_size(ecn.kmax_bytes)));
+  if (ecn.kmax_bytes != 0 && ecn.pmax <= 0)
+    fail(root, {"ethernet.ecn.pmax", "ethernet.ecn.kmax"},
+         "thresholds, but nothing is ever marked between them; accepted: pmax above 0, or kmin 0 and kmax 0");
+}
+
 void check_ecn(const Config& config, const YamlNode& root) {
   const EcnConfig& ecn = config.voq.ecn;
   if (ecn.kmin_bytes > ecn.kmax_bytes)
@@ -53,7 +64,7 @@ void check_ecn(const Config& config, const YamlNode& root) {
   if (ecn.kmax_bytes != 0 && !any_class)
     fail(root, {"voq.ecn.kmax", "voq.ecn.kmin"},
          "thresholds, but classes.ecn names no class to mark; accepted: classes: {ecn: [3]}, or kmin 0 and kmax 0");
-  if (ecn.kmax_bytes == 0 && any_class)
+  if (ecn.kmax_bytes == 0 && any_class && config.fabric == FabricKind::voq)
     fail(root, {"classes.ecn"},
          "classes to mark, but voq.ecn has no thresholds; accepted: voq: {ecn: {kmin: 400KB, kmax: 1600KB, pmax: "
          "0.2}}, or no class");
@@ -128,6 +139,7 @@ void check_together(const Config& config, const YamlNode& root) {
   check_run(config, root);
   check_forwarding(config, root);
   check_ecn(config, root);
+  check_ethernet(config, root);
   check_buffer(config, root);
   check_egress(config, root);
   const YamlNode* list = root.find("traffic");

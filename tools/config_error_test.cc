@@ -28,7 +28,7 @@ TEST(ConfigErrors, UnknownKeys) {
       "run.yaml:2: scheduler.credit_byte: unknown key; did you mean credit_bytes? accepted: credit_bytes, speedup, "
       "egress_buffer, latency");
   // Sections of fabrics to come are no keys yet.
-  for (const char* key : {"ethernet", "roce", "ports"})
+  for (const char* key : {"roce", "ports"})
     EXPECT_EQ(error_of(std::string(key) + ": {}\n").find(std::string("run.yaml:1: ") + key + ": unknown key; "), 0u)
         << key;
   EXPECT_EQ(error_of("traffic: [{workload: {}}]"),
@@ -283,7 +283,7 @@ TEST(ConfigErrors, WhatIsNotBuiltYet) {
             std::string::npos);
   EXPECT_EQ(error_of("fabric: infiniband"),
             "run.yaml:1: fabric: \"infiniband\" is not known here; accepted: voq | ethernet");
-  EXPECT_EQ(error_of("fabric: ethernet"), "none");  // `weft run` refuses it
+  EXPECT_EQ(error_of("fabric: ethernet"), "none");
 }
 
 TEST(ConfigErrors, OverridesAreNamedAsWritten) {

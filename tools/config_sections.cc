@@ -73,7 +73,7 @@ Section config_section(Config& config) {
   RunConfig& run = config.run;
   return {
       {"fabric", choice<FabricKind>(config.fabric, {{"voq", FabricKind::voq}, {"ethernet", FabricKind::ethernet}}),
-       "voq: the scheduled fabric; ethernet (to come): PFC, ECN, ECMP"},
+       "voq: the scheduled fabric; ethernet: shared buffers, PFC, ECN, ECMP"},
       {"topology", topology_value(config.topology), "which switches there are and how they are joined"},
       {"clock", clock_value(), "what paces emulated time"},
       {"workers", count(run.workers, {1, 128}), "threads, each with a core of its own; results do not depend on it"},
@@ -92,6 +92,7 @@ Section config_section(Config& config) {
       {"scheduler", mapping(scheduler_section(config.scheduler)),
        "scheduled fabric, egress leaf: grants, output queues"},
       {"cells", mapping(cells_section(config.cells)), "scheduled fabric, between leaves: the cell fabric"},
+      {"ethernet", mapping(ethernet_section(config.ethernet)), "Ethernet fabric: switches, leaf and spine alike"},
       {"traffic", traffic_value(config.traffic, config.topology, config.source),
        "one entry or a list that runs together"},
       {"faults", faults_value(config.faults, config.topology), "what happens to fabric links during the run"},
@@ -158,11 +159,22 @@ Section classes_section(ClassesConfig& classes) {
       {"strict", table(classes.strict_group, "class", "group", {0, 7}),
        "a higher group is served first; by default 7 before 6 before the rest"},
       {"weights", table(classes.weight, "class", "weight", {1, 1000}), "deficit-weighted round robin within a group"},
-      {"ecn", class_set(classes.ecn), "classes that voq.ecn marks"},
+      {"ecn", class_set(classes.ecn),
+       "classes that voq.ecn and ethernet.ecn mark; where none is named ethernet marks the lossless ones"},
       {"pfc_reaction", time(classes.pfc_reaction, pipeline, "auto"),
        "of a modelled host, from the pause frame's last bit to silence; auto: by rate, as the headroom formula "
        "assumes"},
   };
+}
+
+Section ecn_section(EcnConfig& ecn) {
+  return {{"kmin", size(ecn.kmin_bytes, {0, size_max}), "no marks at or below this queue depth"},
+          {"kmax", size(ecn.kmax_bytes, {0, size_max}), "every frame is marked above it; 0 with kmin 0: no ECN"},
+          {"pmax", number(ecn.pmax, {0, 1}, true), "probability of a mark at kmax; in between it rises in a line"},
+          {"at", choice<bool>(ecn.at_dequeue, {{"enqueue", false}, {"dequeue", true}}),
+           "when the depth is judged; both kinds of switch exist"},
+          {"not_ect", choice<bool>(ecn.drop_not_ect, {{"pass", false}, {"drop", true}}),
+           "what a mark does to a frame that is not ECN-capable; lossless classes always pass it"}};
 }
 
 Section voq_section(voq::VoqConfig& voq) {
@@ -188,17 +200,7 @@ Section voq_section(voq::VoqConfig& voq) {
       {"refresh", time(voq.refresh, {1_us, 1_s}), "outstanding requests, grants and returns are said again after this"},
       {"credit_watchdog", time(voq.credit_watchdog, {1_us, time_max}),
        "credit that lies unused for so long is returned (SAI: 500 ms)"},
-      {"ecn",
-       mapping(
-           {{"kmin", size(voq.ecn.kmin_bytes, {0, size_max}), "no marks at or below this VOQ depth"},
-            {"kmax", size(voq.ecn.kmax_bytes, {0, size_max}), "every frame is marked above it; 0 with kmin 0: no ECN"},
-            {"pmax", number(voq.ecn.pmax, {0, 1}, true),
-             "probability of a mark at kmax; in between it rises in a line"},
-            {"at", choice<bool>(voq.ecn.at_dequeue, {{"enqueue", false}, {"dequeue", true}}),
-             "when the depth is judged; both kinds of switch exist"},
-            {"not_ect", choice<bool>(voq.ecn.drop_not_ect, {{"pass", false}, {"drop", true}}),
-             "what a mark does to a frame that is not ECN-capable; lossless classes always pass it"}}),
-       "ECN marking of classes.ecn"},
+      {"ecn", mapping(ecn_section(voq.ecn)), "ECN marking of classes.ecn"},
       {"force_fabric", flag(voq.force_fabric), "traffic between hosts of one leaf takes the cells as well"},
       {"max_voqs", count(voq.max_voqs, {1, 1u << 27}, "auto"),
        "of one leaf; auto: as many as the topology can ask for"},
@@ -225,7 +227,7 @@ Section cells_section(cells::CellConfig& cells) {
        "cells of one (source leaf, VOQ) that may be outstanding"},
       {"timeout", time(cells.timeout, {1_us, 1_s}), "a cell that is this late is given up"},
       {"mark", size(cells.mark_bytes, {1, 1u << 30}, "auto"),
-       "a longer fabric queue sets the congestion bit; auto: 16 cells"},
+       "a longer fabric queue sets the congestion bit; auto: 32 cells"},
       {"hold_back", size(cells.hold_back_bytes, {1, 1u << 30}, "auto"),
        "a spine input that queues more holds its upstream back; auto: 64KiB"},
       {"reachability_interval", time(cells.reachability_interval, {100_ns, 1_s}),
@@ -233,6 +235,67 @@ Section cells_section(cells::CellConfig& cells) {
       {"reachability_misses", count(cells.reachability_misses, {1, 1000}),
        "a link is dead after so many silent intervals"},
       {"reachability_bytes", size(cells.reachability_bytes, {1, 1024}), "wire cost of a message"},
+  };
+}
+
+Section ethernet_section(ethernet::EthernetConfig& ethernet) {
+  using namespace ethernet;
+  return {
+      {"buffer", size(ethernet.buffer_bytes, {64u << 10, size_max}), "packet buffer of a switch"},
+      {"alpha", number(ethernet.alpha, {1.0 / 4096, 1024}),
+       "lossless: an (ingress port, class) may hold alpha x the free pool before it pauses"},
+      {"alpha_lossy", number(ethernet.alpha_lossy, {1.0 / 4096, 1024}),
+       "lossy: an (egress port, class) may hold alpha x the free pool before it drops"},
+      {"guaranteed", size(ethernet.guaranteed_bytes, {64, size_max}, "auto"),
+       "set aside of the buffer for each of these; auto: a frame of the mtu"},
+      {"headroom", size(ethernet.headroom_bytes, {1, size_max}, "auto"),
+       "room for what arrives after XOFF, of each (ingress port, lossless class); auto: from rate, delay and mtu"},
+      {"xon_offset", size(ethernet.xon_offset_bytes, {0, size_max}),
+       "XON when an (ingress port, class) is so far below its threshold again"},
+      {"ecn", mapping(ecn_section(ethernet.ecn)),
+       "ECN marking by depth of the egress queue; thresholds of a 100G port, others have them in proportion"},
+      {"load_balance",
+       choice<LoadBalance>(ethernet.load_balance, {{"ecmp", LoadBalance::ecmp},
+                                                   {"flowlet", LoadBalance::flowlet},
+                                                   {"adaptive", LoadBalance::adaptive},
+                                                   {"spray", LoadBalance::spray}}),
+       "ecmp: by flow, hashed; flowlet: drawn anew after a pause of the flow; adaptive: after a pause the least loaded "
+       "link; spray: by frame"},
+      {"spray",
+       choice<Spray>(
+           ethernet.spray,
+           {{"random", Spray::random}, {"round_robin", Spray::round_robin}, {"shortest_queue", Spray::shortest_queue}}),
+       "how load_balance: spray chooses"},
+      {"hash",
+       mapping({{"fields",
+                 choice<HashFields>(ethernet.hash.fields,
+                                    {{"5tuple", HashFields::five_tuple}, {"5tuple+qp", HashFields::five_tuple_qp}}),
+                 "what makes a flow; qp: the destination queue pair of RoCEv2"},
+                {"seed", choice<bool>(ethernet.hash.shared_seed, {{"per_switch", false}, {"shared", true}}),
+                 "shared: all switches hash alike, and tiers polarise"},
+                {"resilient", flag(ethernet.hash.resilient), "a link that leaves moves no flows but its own"}}),
+       "of ecmp, flowlet and adaptive"},
+      {"flowlet_idle", time(ethernet.flowlet_idle, some_time), "a flowlet ends after this silence"},
+      {"flowlet_entries", count(ethernet.flowlet_entries, {1, 1u << 24}), "of a switch's flowlet table"},
+      {"load_interval", time(ethernet.load_interval, some_time),
+       "adaptive: what a link has sent counts half after this"},
+      {"cut_through", flag(ethernet.cut_through),
+       "a switch sends a frame on when its header is in, where the outgoing link is not the faster one"},
+      {"latency", time(ethernet.latency, pipeline), "pipeline: last bit in to admission"},
+      {"pfc_reaction", time(ethernet.pfc_reaction, pipeline, "auto"),
+       "of a switch, from the pause frame's last bit to silence; auto: by rate, as the headroom formula assumes"},
+      {"detection", time(ethernet.detection, some_time),
+       "from a link's failure or repair to its leaving or joining the links that frames are spread over"},
+      {"watchdog",
+       mapping({{"action",
+                 choice<WatchdogAction>(ethernet.watchdog.action, {{"drop", WatchdogAction::drop},
+                                                                   {"forward", WatchdogAction::forward},
+                                                                   {"off", WatchdogAction::off}}),
+                 "what becomes of a queue that stays paused: its frames are dropped, or sent all the same"},
+                {"detect", time(ethernet.watchdog.detect, some_time), "so long it must have stood still"},
+                {"restore", time(ethernet.watchdog.restore, some_time),
+                 "so long no pause frame must have come for it to be over"}}),
+       "PFC watchdog, of each (egress port, class)"},
   };
 }
 

@@ -83,6 +83,21 @@ std::string describe_voq(const Config& config) {
                                    cells.header_bytes, cells.reorder_window, duration_text(cells.timeout)));
 }
 
+std::string describe_ethernet(const Config& config) {
+  const ethernet::EthernetConfig& e = config.ethernet;
+  static constexpr std::string_view balances[] = {"ecmp", "flowlet", "adaptive", "spray"};
+  static constexpr std::string_view sprays[] = {"random", "round_robin", "shortest_queue"};
+  std::string balance(balances[static_cast<std::size_t>(e.load_balance)]);
+  if (e.load_balance == ethernet::LoadBalance::spray)
+    balance += fmt::format(", {}", sprays[static_cast<std::size_t>(e.spray)]);
+  std::string text = line(
+      "buffers", fmt::format("a switch has {}; lossless, of each (port, class): alpha {}, headroom {}",
+                             bytes_text(e.buffer_bytes), format_number(e.alpha), size_or(e.headroom_bytes, "auto")));
+  text += line("switches", fmt::format("{}, pipeline {}", e.cut_through ? "cut-through" : "store and forward",
+                                       duration_text(e.latency)));
+  return text + line("load balance", balance);
+}
+
 std::string describe_traffic(const TrafficConfig& traffic, const Topology& topology) {
   if (const auto* replay = std::get_if<ReplayConfig>(&traffic))
     return fmt::format("replay of {}, speed {}, {} time{}", replay->file, format_number(replay->speed), replay->loop,
@@ -167,8 +182,8 @@ std::string describe(const Config& config) {
   const RunConfig& run = config.run;
   static constexpr std::size_t shown_max = 8;  // of a list
   std::string text = line("config", fmt::format("{} is valid", config.source));
-  text += line("fabric", config.fabric == FabricKind::voq ? "voq: scheduled, cells"
-                                                          : "ethernet: not built yet, `weft run` refuses it");
+  text +=
+      line("fabric", config.fabric == FabricKind::voq ? "voq: scheduled, cells" : "ethernet: shared-buffer switches");
   text += describe_topology(config.topology);
   text += line("run", fmt::format("{}, warm-up {}, seed {}, {} worker{}",
                                   run.duration ? duration_text(*run.duration) : "until the traffic has drained",
@@ -179,7 +194,7 @@ std::string describe(const Config& config) {
   text +=
       line("classes", fmt::format("lossless {}; ECN {}; served in the order {}", classes_in(config.classes.lossless),
                                   classes_in(config.classes.ecn), service_order(config.classes)));
-  text += describe_voq(config);
+  text += config.fabric == FabricKind::voq ? describe_voq(config) : describe_ethernet(config);
 
   const auto list = [&text](std::string_view name, std::string_view none, std::size_t size, auto&& item) {
     if (size == 0) text += line(name, std::string(none));

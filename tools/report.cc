@@ -129,7 +129,28 @@ Json grants_json(const GrantResult& g) {
           {"control_lost", g.control_lost},
           {"refreshes", g.refreshes},
           {"watchdog_returns", g.watchdog_returns},
-          {"round_trip_ns", latency_json(g.round_trip)}};
+          {"round_trip_ns", latency_json(g.round_trip)},
+          {"request_to_grant_ns", latency_json(g.request_to_grant)}};
+}
+
+Json ethernet_json(const EthernetResult& e) {
+  Json pauses = Json::array();
+  for (const PauseSpread& p : e.pauses)
+    pauses.push_back({{"link", p.link}, {"root", p.root}, {"hops", p.hops}, {"pauses", p.pauses}});
+  return {{"frame_hops", e.frame_hops},
+          {"buffer_bytes", e.buffer_bytes},
+          {"buffer_max_bytes", e.buffer_max_bytes},
+          {"headroom_bytes", e.headroom_bytes},
+          {"headroom_max_bytes", e.headroom_max_bytes},
+          {"ecn_marked", e.ecn_marked},
+          {"pfc_xoff_sent", e.pfc_xoff_sent},
+          {"pfc_xon_sent", e.pfc_xon_sent},
+          {"pfc_received", e.pfc_received},
+          {"pfc_paused_ns", ns(e.pfc_paused)},
+          {"pfc_hosts_paused_ns", ns(e.pfc_hosts_paused)},
+          {"watchdog_storms", e.watchdog_storms},
+          {"flowlets", e.flowlets},
+          {"pauses", pauses}};
 }
 
 Json links_json(const std::vector<LinkResult>& all) {
@@ -180,6 +201,7 @@ Json cost_json(const RunResult& r, std::uint32_t workers) {
           {"cpu_s", fixed(r.cost.cpu_s, 6)},
           {"cells_per_s", a_second(r.cells.delivered)},
           {"frames_per_s", a_second(r.frames.delivered)},
+          {"frame_hops_per_s", a_second(r.ethernet.frame_hops)},
           {"windows", r.cost.windows},
           {"events", r.cost.events}};
 }
@@ -217,6 +239,7 @@ std::string results_json(const RunResult& result, const Config& config) {
       {"grants", grants_json(result.grants)},
       {"reorder", {{"max_depth", result.reorder.max_depth}, {"timeouts", result.reorder.timeouts}}},
       {"egress", {{"buffer_bytes", result.egress.buffer_bytes}, {"buffer_max_bytes", result.egress.buffer_max_bytes}}},
+      {"ethernet", ethernet_json(result.ethernet)},
       {"links", links_json(result.links)},
       {"flows", flows_json(result.flows, config.topology)},
       {"replays", replays_json(result.replays)},

@@ -16,6 +16,7 @@
 #include "dataplane/frame_pool.h"
 #include "dataplane/kernel.h"
 #include "dataplane/replay.h"
+#include "ethernet/fabric.h"
 #include "voq/fabric.h"
 
 namespace weft {
@@ -53,27 +54,77 @@ Traffic plan_traffic(const Config& config, bool strict) {
     }
   }
   if (!constants.empty()) {
-    traffic.constants = make_constant_sources(constants, config.topology, config.forwarding, config.classes, config.run.seed);
+    traffic.constants =
+        make_constant_sources(constants, config.topology, config.forwarding, config.classes, config.run.seed);
     const std::vector<KnownHost> hosts = modelled_hosts(config.topology);
     traffic.known.insert(traffic.known.end(), hosts.begin(), hosts.end());
   }
   return traffic;
 }
 
-/// Frames that can be inside at once: what the ingress buffers hold before they pause their hosts (or a share of a lossy buffer), the
-/// egress buffers, and what is on its way. Bounded by half of the machine's memory; a pool that runs dry says so.
-std::uint32_t pool_frames(const Config& config, const voq::FabricConfig& fabric, std::uint32_t shortest, std::uint32_t longest) {
-  if (config.run.frame_pool != 0) return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.run.frame_pool, 1u << 30));
-  const std::uint64_t a_port = fabric.voq.xoff_bytes + fabric.voq.headroom_bytes + fabric.scheduler.egress_buffer_bytes;
-  std::uint64_t frames = config.topology.host_ports() * (a_port / std::max(shortest, 60u) + 256) * 5 / 4 + 8192;
-  const auto machine = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+voq::FabricConfig voq_config(const Config& config) {
+  voq::FabricConfig fabric;
+  fabric.topology = config.topology;
+  fabric.classes = config.classes;
+  fabric.forwarding = config.forwarding;
+  fabric.voq = config.voq;
+  fabric.scheduler = config.scheduler;
+  fabric.cells = config.cells;
+  fabric.faults = config.faults;
+  fabric.capture = config.capture;
+  fabric.warmup = config.run.warmup;
+  fabric.seed = config.run.seed;
+  return fabric;
+}
+
+ethernet::FabricConfig ethernet_config(const Config& config) {
+  ethernet::FabricConfig fabric;
+  fabric.topology = config.topology;
+  fabric.classes = config.classes;
+  fabric.forwarding = config.forwarding;
+  fabric.ethernet = config.ethernet;
+  fabric.faults = config.faults;
+  fabric.capture = config.capture;
+  fabric.warmup = config.run.warmup;
+  fabric.seed = config.run.seed;
+  return fabric;
+}
+
+/// Throws std::invalid_argument.
+std::unique_ptr<Fabric> make_fabric(const Config& config, std::span<const KnownHost> known, FramePool* copies) {
+  if (config.fabric == FabricKind::ethernet)
+    return std::make_unique<ethernet::Fabric>(ethernet_config(config), known, copies);
+  return std::make_unique<voq::Fabric>(voq_config(config), known, copies);
+}
+
+/// Bytes that can be inside at once for each host port: what the ingress buffers hold before they pause their hosts (or
+/// a share of a lossy buffer) and the egress buffers; on ethernet what dynamic thresholds leave to many congested ports
+/// of each switch.
+std::uint64_t bytes_a_port(const Config& config) {
+  if (config.fabric == FabricKind::ethernet) {
+    const std::uint64_t switches = config.topology.leaves + config.topology.spines;
+    return switches * config.ethernet.buffer_bytes / 2 / std::max(config.topology.host_ports(), 1u);
+  }
+  voq::FabricConfig fabric = voq_config(config);
+  voq::resolve_defaults(fabric);
+  return fabric.voq.xoff_bytes + fabric.voq.headroom_bytes + fabric.scheduler.egress_buffer_bytes;
+}
+
+/// Frames that can be inside at once, those on their way included. Bounded by half of the machine's memory; a pool that
+/// runs dry says so.
+std::uint32_t pool_frames(const Config& config, std::uint64_t a_port, std::uint32_t shortest, std::uint32_t longest) {
+  if (config.run.frame_pool != 0)
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(config.run.frame_pool, 1u << 30));
+  const std::uint64_t frames = config.topology.host_ports() * (a_port / std::max(shortest, 60u) + 256) * 5 / 4 + 8192;
+  const auto machine =
+      static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t most = std::min<std::uint64_t>(machine / 4, 4ull << 30) / (longest + 512);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(frames, 4096, std::max<std::uint64_t>(most, 4096)));
 }
 
 class RunObserver final : public WindowObserver {
  public:
-  RunObserver(const RunOptions& options, const Config& config, const voq::Fabric& fabric, std::vector<Node*> nodes)
+  RunObserver(const RunOptions& options, const Config& config, const Fabric& fabric, std::vector<Node*> nodes)
       : options_(options), config_(config), fabric_(fabric), nodes_(std::move(nodes)) {}
 
   /// Opens the capture file; throws CaptureWriteError.
@@ -111,7 +162,7 @@ class RunObserver final : public WindowObserver {
  private:
   const RunOptions& options_;
   const Config& config_;
-  const voq::Fabric& fabric_;
+  const Fabric& fabric_;
   std::vector<Node*> nodes_;
   std::unique_ptr<PcapngWriter> writer_;
   std::unique_ptr<CaptureMerger> merger_;
@@ -122,23 +173,10 @@ class RunObserver final : public WindowObserver {
 double cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-voq::FabricConfig fabric_config(const Config& config) {
-  voq::FabricConfig fabric;
-  fabric.topology = config.topology;
-  fabric.classes = config.classes;
-  fabric.forwarding = config.forwarding;
-  fabric.voq = config.voq;
-  fabric.scheduler = config.scheduler;
-  fabric.cells = config.cells;
-  fabric.faults = config.faults;
-  fabric.capture = config.capture;
-  fabric.warmup = config.run.warmup;
-  fabric.seed = config.run.seed;
-  return fabric;
 }
 
 TimePs sample_interval(const Config& config) {
@@ -149,14 +187,13 @@ TimePs sample_interval(const Config& config) {
 }  // namespace
 
 RunResult run_fabric(const Config& config, const RunOptions& options) {
-  if (config.fabric != FabricKind::voq)
-    throw ConfigError(config.source + ": fabric: ethernet is not built yet; fabric: voq is");
-  voq::FabricConfig planned = fabric_config(config);
-  try {
-    voq::resolve_defaults(planned);
-  } catch (const std::invalid_argument& error) {
-    throw ConfigError(config.source + ": " + error.what());
-  }
+  const std::uint64_t a_port = [&] {
+    try {
+      return bytes_a_port(config);
+    } catch (const std::invalid_argument& error) {
+      throw ConfigError(config.source + ": " + error.what());
+    }
+  }();
   Traffic traffic = [&] {
     try {
       return plan_traffic(config, options.strict);
@@ -168,26 +205,32 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
   // Constant sources write headers only, and count on the rest staying zero: they have a pool of their own.
   const std::uint32_t workers = config.run.workers;
   const std::uint32_t replay_frames =
-      traffic.replays.empty() ? 0 : pool_frames(config, planned, std::max(traffic.longest_replayed / 4, 60u), traffic.longest_replayed);
+      traffic.replays.empty()
+          ? 0
+          : pool_frames(config, a_port, std::max(traffic.longest_replayed / 4, 60u), traffic.longest_replayed);
   const std::uint32_t constant_frames =
-      traffic.constants.empty() ? 0 : pool_frames(config, planned, traffic.shortest_constant, traffic.longest_constant);
+      traffic.constants.empty() ? 0 : pool_frames(config, a_port, traffic.shortest_constant, traffic.longest_constant);
   const std::uint32_t copy_frames = 4096;
   EalOptions eal_options;
   eal_options.workers = workers;
   eal_options.extra = options.eal_arguments;
   eal_options.memory_bytes = 64 * mebibyte + FramePool::memory_bytes(copy_frames, 256, workers);
-  if (replay_frames != 0) eal_options.memory_bytes += FramePool::memory_bytes(replay_frames, traffic.longest_replayed, workers);
-  if (constant_frames != 0) eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, traffic.longest_constant, workers);
-  if (config.forwarding.mode == ForwardingMode::route) eal_options.memory_bytes += 64 * mebibyte * config.topology.leaves;
+  if (replay_frames != 0)
+    eal_options.memory_bytes += FramePool::memory_bytes(replay_frames, traffic.longest_replayed, workers);
+  if (constant_frames != 0)
+    eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, traffic.longest_constant, workers);
+  if (config.forwarding.mode == ForwardingMode::route)
+    eal_options.memory_bytes += 64 * mebibyte * config.topology.leaves;
   Eal eal(eal_options);
   FramePool copies("copies", copy_frames, 256);
   std::unique_ptr<FramePool> replay_pool, constant_pool;
   if (replay_frames != 0) replay_pool = std::make_unique<FramePool>("replay", replay_frames, traffic.longest_replayed);
-  if (constant_frames != 0) constant_pool = std::make_unique<FramePool>("constant", constant_frames, traffic.longest_constant);
+  if (constant_frames != 0)
+    constant_pool = std::make_unique<FramePool>("constant", constant_frames, traffic.longest_constant);
 
-  std::unique_ptr<voq::Fabric> fabric;
+  std::unique_ptr<Fabric> fabric;
   try {
-    fabric = std::make_unique<voq::Fabric>(fabric_config(config), traffic.known, &copies);
+    fabric = make_fabric(config, traffic.known, &copies);
   } catch (const std::invalid_argument& error) {
     throw ConfigError(config.source + ": " + error.what());
   }
@@ -199,7 +242,8 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
     if (epoch_ns == 0) epoch_ns = plan.epoch_ns;
     result.replays.push_back(plan.result);
   }
-  for (PlacedSource& placed : traffic.constants) fabric->add_source(placed.port, std::move(placed.source), constant_pool.get());
+  for (PlacedSource& placed : traffic.constants)
+    fabric->add_source(placed.port, std::move(placed.source), constant_pool.get());
 
   KernelConfig kernel_config;
   kernel_config.window = fabric->window();

@@ -97,6 +97,19 @@ void buffers(Page& page, const RunResult& r) {
                           grouped(v.pfc_xon_sent), duration_text(v.pfc_paused), grouped(v.ecn_marked)));
 }
 
+void ethernet_fabric(Page& page, const RunResult& r) {
+  const EthernetResult& e = r.ethernet;
+  page.group("Switches");
+  page.count("forwarded", e.frame_hops, "frame-hops");
+  page.line(fmt::format("fullest buffer {} of {}; headroom used at most {} of {}", bytes_text(e.buffer_max_bytes),
+                        bytes_text(e.buffer_bytes), bytes_text(e.headroom_max_bytes), bytes_text(e.headroom_bytes)));
+  page.line(fmt::format("PFC: {} XOFF, {} XON, {} received; paused in sum: hosts {}, switches {}",
+                        grouped(e.pfc_xoff_sent), grouped(e.pfc_xon_sent), grouped(e.pfc_received),
+                        duration_text(e.pfc_hosts_paused), duration_text(e.pfc_paused)));
+  page.line(fmt::format("ECN: {} frames marked", grouped(e.ecn_marked)));
+  if (e.watchdog_storms > 0) page.line(fmt::format("watchdog: {} storms", grouped(e.watchdog_storms)));
+}
+
 /// Utilisation of the links that `belongs` picks: an idle one and an overloaded one both show.
 template <typename Belongs>
 void link_group(Page& page, std::string_view name, const std::vector<LinkResult>& links, Belongs belongs) {
@@ -145,8 +158,10 @@ void speed(Page& page, const RunResult& r) {
   const double wall = r.cost.wall_s;
   const auto rate = [&](std::uint64_t n) { return wall > 0 ? static_cast<double>(n) / wall / 1e6 : 0; };
   page.group("Speed");
-  page.line(fmt::format("{:.3f} s wall, {:.3f} s CPU: {:.2f} M cells/s, {:.3f} M frames/s", wall, r.cost.cpu_s,
-                        rate(r.cells.delivered), rate(r.frames.delivered)));
+  const bool hops = r.fabric == "ethernet";
+  page.line(fmt::format("{:.3f} s wall, {:.3f} s CPU: {:.2f} M {}/s, {:.3f} M frames/s", wall, r.cost.cpu_s,
+                        rate(hops ? r.ethernet.frame_hops : r.cells.delivered), hops ? "frame-hops" : "cells",
+                        rate(r.frames.delivered)));
 }
 
 /// As a shell takes it.
@@ -174,6 +189,8 @@ std::string result_table(const RunResult& result, const Config& config, const st
   if (config.fabric == FabricKind::voq) {
     scheduled_fabric(page, result);
     buffers(page, result);
+  } else {
+    ethernet_fabric(page, result);
   }
   links(page, result.links);
   replays(page, result.replays);

@@ -11,7 +11,8 @@ namespace {
 
 enum Purpose : std::uint64_t { purpose_data_fate = 0x400, purpose_control_fate = 0x500 };
 
-TimePs longest(const std::vector<FabricLink>& links, TimePs (*time)(const LinkParams&, std::uint32_t), std::uint32_t bytes) {
+TimePs longest(const std::vector<FabricLink>& links, TimePs (*time)(const LinkParams&, std::uint32_t),
+               std::uint32_t bytes) {
   TimePs most = 0;
   for (const FabricLink& link : links) most = std::max(most, time(link.params, bytes));
   return most;
@@ -41,12 +42,15 @@ TimePs grant_round_trip(const FabricConfig& config) {
 
 void resolve_defaults(FabricConfig& config) {
   const Topology& topology = config.topology;
-  const std::uint64_t frame = config.forwarding.mtu + 8 + ethernet_overhead_bytes;  // longest on the wire, tags included
+  const std::uint64_t frame =
+      config.forwarding.mtu + 8 + ethernet_overhead_bytes;  // longest on the wire, tags included
   for (const FabricLink& link : topology.fabric_links)
     if (link.params.delay == 0)
-      throw std::invalid_argument("topology.fabric_link.delay: a fabric link needs a delay above 0 (it is what lets nodes run apart)");
+      throw std::invalid_argument(
+          "topology.fabric_link.delay: a fabric link needs a delay above 0 (it is what lets nodes run apart)");
 
-  // Room for half as much again as leaves the port between a grant and its bytes, and for a frame's overdraft of each leaf.
+  // Room for half as much again as leaves the port between a grant and its bytes, and for a frame's overdraft of each
+  // leaf.
   auto& scheduler = config.scheduler;
   if (scheduler.egress_buffer_bytes == 0) {
     const std::uint64_t in_flight = WireClock(fastest_host(topology)).bytes_in(grant_round_trip(config));
@@ -58,24 +62,28 @@ void resolve_defaults(FabricConfig& config) {
                                 std::to_string(scheduler.credit_bytes + frame) + " (credit_bytes + mtu + 32)");
 
   auto& voq = config.voq;
-  const auto lossless = static_cast<std::uint64_t>(std::count(config.classes.lossless.begin(), config.classes.lossless.end(), true));
+  const auto lossless =
+      static_cast<std::uint64_t>(std::count(config.classes.lossless.begin(), config.classes.lossless.end(), true));
   const std::uint64_t groups = std::max<std::uint64_t>(1, topology.hosts_per_leaf * lossless);
   if (voq.headroom_bytes == 0)
     for (const LinkParams& link : topology.host_links) {
-      const TimePs reaction = config.classes.pfc_reaction != 0 ? config.classes.pfc_reaction : default_reaction_time(link.rate);
-      voq.headroom_bytes =
-          std::max(voq.headroom_bytes, headroom_bytes(link.rate, link.delay, config.forwarding.mtu + 8, reaction, voq.latency));
+      const TimePs reaction =
+          config.classes.pfc_reaction != 0 ? config.classes.pfc_reaction : default_reaction_time(link.rate);
+      voq.headroom_bytes = std::max(
+          voq.headroom_bytes, headroom_bytes(link.rate, link.delay, config.forwarding.mtu + 8, reaction, voq.latency));
     }
   if (voq.xoff_bytes == 0) {
-    // Half of what is left of the on-chip buffer beside all headroom, shared by the (port, lossless class) pairs; 1 MiB is ample.
+    // Half of what is left of the on-chip buffer beside all headroom, shared by the (port, lossless class) pairs; 1 MiB
+    // is ample.
     const std::uint64_t reserved = groups * voq.headroom_bytes;
     const std::uint64_t shared = voq.sram_bytes > reserved ? voq.sram_bytes - reserved : 0;
     voq.xoff_bytes = std::min<std::uint64_t>(1 << 20, shared / 2 / groups);
   }
   if (voq.xon_bytes == 0) voq.xon_bytes = voq.xoff_bytes / 2;
   if (lossless != 0 && groups * (voq.xoff_bytes + voq.headroom_bytes) > voq.sram_bytes)
-    throw std::invalid_argument("voq.sram: " + std::to_string(voq.sram_bytes) + " bytes do not hold XOFF and headroom of " +
-                                std::to_string(groups) + " (port, lossless class) pairs; at least " +
+    throw std::invalid_argument("voq.sram: " + std::to_string(voq.sram_bytes) +
+                                " bytes do not hold XOFF and headroom of " + std::to_string(groups) +
+                                " (port, lossless class) pairs; at least " +
                                 std::to_string(groups * (voq.xoff_bytes + voq.headroom_bytes)));
 
   auto& cells = config.cells;
@@ -99,11 +107,21 @@ cells::LinkFate Fabric::fate(std::uint32_t link, bool upward) const {
     cells::LinkFate::Change next = changes.back();
     next.at = fault.at;
     switch (fault.kind) {
-      case FaultKind::down: next.down = true; break;
-      case FaultKind::up: next.down = false; break;
-      case FaultKind::data_loss: next.data_loss = chance(fault.probability); break;
-      case FaultKind::control_loss: next.control_loss = chance(fault.probability); break;
-      case FaultKind::rate: next.clock.set_rate(fault.rate); break;
+      case FaultKind::down:
+        next.down = true;
+        break;
+      case FaultKind::up:
+        next.down = false;
+        break;
+      case FaultKind::data_loss:
+        next.data_loss = chance(fault.probability);
+        break;
+      case FaultKind::control_loss:
+        next.control_loss = chance(fault.probability);
+        break;
+      case FaultKind::rate:
+        next.clock.set_rate(fault.rate);
+        break;
     }
     changes.push_back(next);
   }
@@ -133,7 +151,9 @@ void Fabric::make_taps() {
         leaf_taps_[leaf].host_in.push_back(tapped ? add(port_name(t, port) + " in", "from the host", rate) : no_tap);
         leaf_taps_[leaf].host_out.push_back(tapped ? add(port_name(t, port) + " out", "to the host", rate) : no_tap);
       }
-    if (c.drops) leaf_taps_[leaf].drops = add("leaf" + std::to_string(leaf) + " drops", "frames dropped here, with the reason", {});
+    if (c.drops)
+      leaf_taps_[leaf].drops =
+          add("leaf" + std::to_string(leaf) + " drops", "frames dropped here, with the reason", {});
   }
   for (std::uint32_t link = 0; link < t.fabric_links.size(); ++link) {
     if (!(c.cells || c.control) || !wanted(c.links, link)) continue;
@@ -163,15 +183,17 @@ Fabric::Fabric(FabricConfig config, std::span<const KnownHost> known, FramePool*
   const auto transmitter = [&](std::uint32_t link) {
     const LinkParams& params = t.fabric_links[link].params;
     const cells::CellConfig& c = config_.cells;
-    return cells::TransmitterConfig{params.rate,   params.delay,            c.header_bytes,      c.control_bytes,
-                                    c.mark_bytes, c.reachability_interval, c.reachability_bytes};
+    return cells::TransmitterConfig{params.rate,         params.delay, c.header_bytes,
+                                    c.control_bytes,     c.mark_bytes, c.reachability_interval,
+                                    c.reachability_bytes};
   };
   const bool captures = !taps_.empty();
   const auto capture_buffer = [&]() -> CaptureBuffer* {
     captures_.push_back(captures ? std::make_unique<CaptureBuffer>(config_.capture.snaplen) : nullptr);
     return captures_.back().get();
   };
-  const LeafConfig leaf_config{t, config_.classes, config_.voq, config_.scheduler, config_.cells, config_.warmup, config_.seed};
+  const LeafConfig leaf_config{
+      t, config_.classes, config_.voq, config_.scheduler, config_.cells, config_.warmup, config_.seed};
   for (std::uint32_t leaf = 0; leaf < t.leaves; ++leaf) {
     std::vector<cells::Uplinks::Port> uplinks;
     std::vector<Leaf::Downlink> downlinks;
@@ -181,20 +203,20 @@ Fabric::Fabric(FabricConfig config, std::span<const KnownHost> known, FramePool*
         uplinks.push_back({up_[link].get(), transmitter(link), link_taps_[link].data_up, link_taps_[link].control_up});
         downlinks.push_back({down_[link].get(), fate(link, false)});
       }
-    leaves_.push_back(std::make_unique<Leaf>(leaf, leaf_config, Forwarder::make(t, config_.forwarding, config_.classes, known),
-                                             std::move(uplinks), std::move(downlinks), std::move(plan.leaves[leaf]), leaf_taps_[leaf],
-                                             capture_buffer(), copies));
+    leaves_.push_back(std::make_unique<Leaf>(
+        leaf, leaf_config, Forwarder::make(t, config_.forwarding, config_.classes, known), std::move(uplinks),
+        std::move(downlinks), std::move(plan.leaves[leaf]), leaf_taps_[leaf], capture_buffer(), copies));
   }
   for (std::uint32_t spine = 0; spine < t.spines; ++spine) {
     std::vector<cells::CellSwitch::Port> ports;
     for (std::uint32_t leaf = 0; leaf < t.leaves; ++leaf)
       for (std::uint32_t k = 0; k < t.parallel_links; ++k) {
         const std::uint32_t link = t.link_index(leaf, spine, k);
-        ports.push_back({up_[link].get(), down_[link].get(), transmitter(link), fate(link, true), link_taps_[link].data_down,
-                         link_taps_[link].control_down});
+        ports.push_back({up_[link].get(), down_[link].get(), transmitter(link), fate(link, true),
+                         link_taps_[link].data_down, link_taps_[link].control_down});
       }
-    spines_.push_back(std::make_unique<cells::CellSwitch>(spine, t, config_.cells, std::move(ports), std::move(plan.spines[spine]),
-                                                          capture_buffer()));
+    spines_.push_back(std::make_unique<cells::CellSwitch>(spine, t, config_.cells, std::move(ports),
+                                                          std::move(plan.spines[spine]), capture_buffer()));
   }
 }
 
@@ -211,7 +233,8 @@ std::vector<std::uint32_t> Fabric::placement(std::uint32_t workers) const {
   std::vector<std::uint32_t> worker_of;
   for (std::uint32_t i = 0; i < leaves_.size(); ++i) worker_of.push_back(i % workers);
   // Spines start where the leaves left off, so that an odd leaf is made up for by an odd spine.
-  for (std::uint32_t i = 0; i < spines_.size(); ++i) worker_of.push_back((static_cast<std::uint32_t>(leaves_.size()) + i) % workers);
+  for (std::uint32_t i = 0; i < spines_.size(); ++i)
+    worker_of.push_back((static_cast<std::uint32_t>(leaves_.size()) + i) % workers);
   return worker_of;
 }
 
@@ -254,7 +277,8 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     const Leaf& leaf = *leaves_[t.leaf_of(port)];
     const std::uint32_t p = t.local_of(port);
     const Rate rate = t.host_links[port].rate;
-    LinkResult& in = add(port_name(t, port) + " in", rate, leaf.hosts()[p].wire_bytes_sent(), leaf.wire_at_warmup().host_in[p]);
+    LinkResult& in =
+        add(port_name(t, port) + " in", rate, leaf.hosts()[p].wire_bytes_sent(), leaf.wire_at_warmup().host_in[p]);
     const scheduler::OutputPort& output = leaf.outputs()[p];
     LinkResult& out = add(port_name(t, port) + " out", rate, output.wire_bytes_sent, leaf.wire_at_warmup().host_out[p]);
     out.queue_max_bytes = output.max_bytes;
@@ -267,14 +291,17 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
   const auto add_fabric = [&](const cells::CellTransmitter& from, Rate rate, std::uint64_t at_warmup) {
     LinkResult& link = add(from.link().name, rate, from.counters.wire_bytes, at_warmup);
     link.control_bytes = from.counters.control_bytes;
-    link.queue_max_bytes = from.counters.queue_max_bytes;
+    link.queue_max_bytes = from.queue_max_bytes();
     link.paused = from.counters.held;
   };
   for (std::uint32_t i = 0; i < t.fabric_links.size(); ++i) {
     const FabricLink& link = t.fabric_links[i];
-    const std::uint32_t up = link.spine * t.parallel_links + link.parallel, down = link.leaf * t.parallel_links + link.parallel;
-    add_fabric(leaves_[link.leaf]->uplinks().transmitters()[up], link.params.rate, leaves_[link.leaf]->wire_at_warmup().uplinks[up]);
-    add_fabric(spines_[link.spine]->transmitters()[down], link.params.rate, spines_[link.spine]->wire_bytes_at_warmup()[down]);
+    const std::uint32_t up = link.spine * t.parallel_links + link.parallel,
+                        down = link.leaf * t.parallel_links + link.parallel;
+    add_fabric(leaves_[link.leaf]->uplinks().transmitters()[up], link.params.rate,
+               leaves_[link.leaf]->wire_at_warmup().uplinks[up]);
+    add_fabric(spines_[link.spine]->transmitters()[down], link.params.rate,
+               spines_[link.spine]->wire_bytes_at_warmup()[down]);
   }
 }
 
@@ -363,7 +390,8 @@ void Fabric::collect(RunResult& result, TimePs end) const {
   std::sort(result.flows.begin(), result.flows.end(), [](const FlowResult& a, const FlowResult& b2) {
     return std::pair(a.source, a.destination) < std::pair(b2.source, b2.destination);
   });
-  std::stable_sort(result.series.begin(), result.series.end(), [](const SeriesRow& a, const SeriesRow& b2) { return a.at < b2.at; });
+  std::stable_sort(result.series.begin(), result.series.end(),
+                   [](const SeriesRow& a, const SeriesRow& b2) { return a.at < b2.at; });
 }
 
 }  // namespace weft::voq

@@ -6,8 +6,7 @@
 #include <vector>
 
 #include "cells/cell_switch.h"
-#include "dataplane/pcapng_writer.h"
-#include "dataplane/results.h"
+#include "dataplane/fabric.h"
 #include "voq/leaf.h"
 
 namespace weft::voq {
@@ -25,39 +24,33 @@ struct FabricConfig {
   std::uint64_t seed = 1;
 };
 
-/// Least time from a grant to the departure of its bytes: control cell to the ingress leaf, data cells back, egress pipeline, and
-/// a credit's time on the slowest host link. Closed form, for an idle fabric.
+/// Least time from a grant to the departure of its bytes: control cell to the ingress leaf, data cells back, egress
+/// pipeline, and a credit's time on the slowest host link. Closed form, for an idle fabric.
 TimePs grant_round_trip(const FabricConfig& config);
 
-/// Replaces each 0 that stands for "by the model": egress buffer, XOFF, XON, headroom, marking and hold-back thresholds.
-/// Throws std::invalid_argument where what is asked for cannot work; one line with the key.
+/// Replaces each 0 that stands for "by the model": egress buffer, XOFF, XON, headroom, marking and hold-back
+/// thresholds. Throws std::invalid_argument where what is asked for cannot work; one line with the key.
 void resolve_defaults(FabricConfig& config);
 
-class Fabric {
+class Fabric final : public weft::Fabric {
  public:
-  /// `known`: addresses of modelled and replayed hosts. `copies`: memory for flood copies. Throws std::invalid_argument.
+  /// `known`: addresses of modelled and replayed hosts. `copies`: memory for flood copies. Throws
+  /// std::invalid_argument.
   Fabric(FabricConfig config, std::span<const KnownHost> known, FramePool* copies);
-  ~Fabric();
+  ~Fabric() override;
 
-  /// In a fixed order: leaves, then spines.
-  [[nodiscard]] std::vector<Node*> nodes() const;
-  /// Which worker advances which node, so that all have about the same to do.
-  [[nodiscard]] std::vector<std::uint32_t> placement(std::uint32_t workers) const;
-  /// Longest window: the least delay of a fabric link.
-  [[nodiscard]] TimePs window() const;
-  /// Longest time by which a tap's stamp may lie before the event that records it.
-  [[nodiscard]] TimePs capture_lookback() const { return config_.voq.latency; }
-  /// Times at which something changes by itself: faults, and what reachability notices of them.
-  [[nodiscard]] const std::vector<TimePs>& fault_times() const { return fault_times_; }
-  [[nodiscard]] const std::vector<TapPoint>& taps() const { return taps_; }
+  [[nodiscard]] std::vector<Node*> nodes() const override;
+  [[nodiscard]] std::vector<std::uint32_t> placement(std::uint32_t workers) const override;
+  [[nodiscard]] TimePs window() const override;
+  [[nodiscard]] TimePs capture_lookback() const override { return config_.voq.latency; }
+  /// Faults, and what reachability notices of them.
+  [[nodiscard]] const std::vector<TimePs>& fault_times() const override { return fault_times_; }
+  [[nodiscard]] const std::vector<TapPoint>& taps() const override { return taps_; }
   [[nodiscard]] const FabricConfig& config() const { return config_; }
 
-  void add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool);
-  /// Frames delivered so far; only between windows or as a rough figure for progress.
-  [[nodiscard]] std::uint64_t delivered() const;
-
-  /// When the run is over. Fills everything but header, replays, warnings and cost's times.
-  void collect(RunResult& result, TimePs end) const;
+  void add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool) override;
+  [[nodiscard]] std::uint64_t delivered() const override;
+  void collect(RunResult& result, TimePs end) const override;
 
  private:
   void make_taps();

@@ -29,11 +29,20 @@ std::uint32_t voq_limit(const Topology& topology, const VoqConfig& config) {
 Ingress::Ingress(const Topology& topology, std::uint32_t leaf, const VoqConfig& config, const ClassesConfig& classes,
                  std::uint32_t reorder_window, std::uint32_t cell_payload, std::uint64_t seed, PfcAccounting& pfc,
                  cells::Uplinks& uplinks, IngressEvents& events)
-    : topology_(topology), leaf_(leaf), config_(config), classes_(classes), window_(reorder_window), payload_(cell_payload), pfc_(pfc),
-      uplinks_(uplinks), events_(events),
+    : topology_(topology),
+      leaf_(leaf),
+      config_(config),
+      classes_(classes),
+      window_(reorder_window),
+      payload_(cell_payload),
+      pfc_(pfc),
+      uplinks_(uplinks),
+      events_(events),
       voqs_(topology.leaves, topology.hosts_per_leaf * traffic_classes, voq_limit(topology, config)),
-      buffer_(config.sram_bytes, config.deep_bytes, deep_rate(topology, leaf, config), config.deep_latency), ecn_(config.ecn),
-      ecn_chance_(stream(seed, leaf, ecn_purpose)), alpha_q16_(static_cast<std::uint64_t>(config.alpha * 65536)) {}
+      buffer_(config.sram_bytes, config.deep_bytes, deep_rate(topology, leaf, config), config.deep_latency),
+      ecn_(config.ecn),
+      ecn_chance_(stream(seed, leaf, ecn_purpose)),
+      alpha_q16_(static_cast<std::uint64_t>(config.alpha * 65536)) {}
 
 void Ingress::admit(Frame* frame, TimePs now) {
   const auto destination = static_cast<std::uint16_t>(topology_.leaf_of(frame->out_port));
@@ -57,7 +66,8 @@ void Ingress::admit(Frame* frame, TimePs now) {
   if (wire > voq->longest) voq->longest = static_cast<std::uint16_t>(wire);
   if (voq->bytes > counters.voq_max_bytes) counters.voq_max_bytes = voq->bytes;
 
-  // An empty VOQ asks at once; a busy one when enough has gathered, or when the oldest frame not asked for has waited long enough.
+  // An empty VOQ asks at once; a busy one when enough has gathered, or when the oldest frame not asked for has waited
+  // long enough.
   const std::uint64_t gathered = voq->enqueued - voq->requested;
   if (was_empty || gathered >= config_.request_bytes) {
     ask(*voq, now);
@@ -93,11 +103,14 @@ bool Ingress::store(Frame* frame, Voq& voq, TimePs now) {
   if (lossless) {
     const std::uint32_t port = topology_.local_of(frame->in_port);
     switch (pfc_.admit(port, frame->traffic_class, bytes, now)) {
-      case PfcAccounting::Admit::ok: break;
+      case PfcAccounting::Admit::ok:
+        break;
       case PfcAccounting::Admit::ok_send_xoff:
         events_.send_pfc(port, static_cast<std::uint8_t>(1u << frame->traffic_class), true, now);
         break;
-      case PfcAccounting::Admit::over_headroom: events_.drop(frame, DropReason::headroom_exceeded, now); return false;
+      case PfcAccounting::Admit::over_headroom:
+        events_.drop(frame, DropReason::headroom_exceeded, now);
+        return false;
     }
   }
   if (deep) {
@@ -189,7 +202,7 @@ void Ingress::serve(Voq& voq, TimePs now) {
   }
   FrameQueue burst;
   std::uint32_t deep_bytes = 0, burst_bytes = 0;
-  const std::uint32_t window_left = window_ - (voq.sequence - voq.acknowledged);
+  const std::uint32_t window_left = window_ - (voq.sequence + voq.reading_cells - voq.acknowledged);
   while (voq.balance() > 0 && !voq.frames.empty()) {
     Frame* frame = voq.frames.head;
     if ((burst_bytes + frame->length) / payload_ + 1 >= window_left) [[unlikely]]
@@ -208,8 +221,10 @@ void Ingress::serve(Voq& voq, TimePs now) {
   if (deep_bytes != 0 || voq.deep_reads != 0) [[unlikely]] {
     TimePs done = buffer_.read_deep(deep_bytes, now);
     if (!deep_reads_.empty()) done = std::max(done, deep_reads_.back().done);
-    deep_reads_.push_back({done, voqs_.number_of(voq), burst.head});
+    const std::uint32_t cells = (burst_bytes + payload_ - 1) / payload_;
+    deep_reads_.push_back({done, voqs_.number_of(voq), cells, burst.head});
     ++voq.deep_reads;
+    voq.reading_cells += cells;
     arm(done);
   } else if (uplinks_.is_local(voq.destination)) {
     while (!burst.empty()) uplinks_.loopback.frames.push(burst.pop());
@@ -277,6 +292,7 @@ void Ingress::run_timers(TimePs now) {
     deep_reads_.pop_front();
     Voq& voq = voqs_.at(read.voq);
     --voq.deep_reads;
+    voq.reading_cells -= read.cells;
     if (uplinks_.is_local(voq.destination)) {
       for (Frame* frame = read.first; frame != nullptr;) {
         Frame* next = frame->next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Ingress side of a leaf: admits frames to the packet buffer and their VOQ, asks the egress scheduler for credit, and sends what
-// has been granted as bursts of cells.
+// Ingress side of a leaf: admits frames to the packet buffer and their VOQ, asks the egress scheduler for credit, and
+// sends what has been granted as bursts of cells.
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -42,12 +42,21 @@ struct IngressCounters {
 class Ingress {
  public:
   /// `pfc` has a port for each local port, thresholds set.
-  Ingress(const Topology& topology, std::uint32_t leaf, const VoqConfig& config, const ClassesConfig& classes, std::uint32_t reorder_window,
-          std::uint32_t cell_payload, std::uint64_t seed, PfcAccounting& pfc, cells::Uplinks& uplinks, IngressEvents& events);
+  Ingress(const Topology& topology, std::uint32_t leaf, const VoqConfig& config, const ClassesConfig& classes,
+          std::uint32_t reorder_window, std::uint32_t cell_payload, std::uint64_t seed, PfcAccounting& pfc,
+          cells::Uplinks& uplinks, IngressEvents& events);
 
   /// frame->out_port and traffic_class are set.
   void admit(Frame* frame, TimePs now);
   void grant(const cells::ControlCell& grant, TimePs now);
+  /// A grant for this VOQ will come soon: brings its n-th frame (0: the first) into the cache; those before it are
+  /// there already.
+  void prefetch(std::uint16_t destination, std::uint16_t stream, std::uint32_t n) const {
+    const Voq* voq = voqs_.find(destination, stream);
+    const Frame* frame = voq != nullptr ? voq->frames.head : nullptr;
+    for (; n > 0 && frame != nullptr; --n) frame = frame->next;
+    __builtin_prefetch(frame);
+  }
   /// Nothing reaches `leaf` any more: what waits for it is dropped, and credit for it given back.
   void lose(std::uint32_t leaf, TimePs now);
   /// It is reachable again: says what could not be said.
@@ -71,7 +80,7 @@ class Ingress {
   };
   struct DeepRead {
     TimePs done;
-    std::uint32_t voq;
+    std::uint32_t voq, cells;
     Frame* first;
   };
   bool store(Frame* frame, Voq& voq, TimePs now);
@@ -98,8 +107,8 @@ class Ingress {
   Rng ecn_chance_;
   std::uint64_t alpha_q16_;
   std::uint64_t voq_bytes_ = 0;
-  std::deque<Due> due_;             // requests by age: one constant delay, so in time order
-  std::deque<DeepRead> deep_reads_; // external memory answers in order
+  std::deque<Due> due_;              // requests by age: one constant delay, so in time order
+  std::deque<DeepRead> deep_reads_;  // external memory answers in order
   std::deque<std::uint32_t> stalled_;
   TimePs retry_at_ = never, refresh_at_ = never, next_timer_ = never;
 };

@@ -10,15 +10,25 @@ namespace weft::voq {
 Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forwarder> forwarder,
            std::vector<cells::Uplinks::Port> uplinks, std::vector<Downlink> downlinks,
            std::vector<cells::ReachabilityEvent> reachability, LeafTaps taps, CaptureBuffer* capture, FramePool* copies)
-    : name_("leaf" + std::to_string(leaf)), leaf_(leaf), ports_(config.topology.hosts_per_leaf), topology_(config.topology),
-      ingress_latency_(config.voq.latency), egress_latency_(config.scheduler.latency), forwarder_(std::move(forwarder)),
-      capture_(capture), taps_(std::move(taps)), copies_(copies), pfc_(ports_),
+    : name_("leaf" + std::to_string(leaf)),
+      leaf_(leaf),
+      ports_(config.topology.hosts_per_leaf),
+      topology_(config.topology),
+      ingress_latency_(config.voq.latency),
+      egress_latency_(config.scheduler.latency),
+      forwarder_(std::move(forwarder)),
+      capture_(capture),
+      taps_(std::move(taps)),
+      copies_(copies),
+      pfc_(ports_),
       uplinks_(config.topology, leaf, config.cells, config.voq.force_fabric, std::move(uplinks), config.seed, capture),
-      reassembler_(config.topology.leaves * ports_ * traffic_classes, config.cells.reorder_window, config.cells.timeout),
-      ingress_(config.topology, leaf, config.voq, config.classes, config.cells.reorder_window, config.cells.payload_bytes, config.seed, pfc_,
-               uplinks_, *this),
+      reassembler_(config.topology.leaves * ports_ * traffic_classes, config.cells.reorder_window,
+                   config.cells.timeout),
+      ingress_(config.topology, leaf, config.voq, config.classes, config.cells.reorder_window,
+               config.cells.payload_bytes, config.seed, pfc_, uplinks_, *this),
       scheduler_(config.topology, leaf, config.scheduler, config.classes, config.voq.refresh, uplinks_, reassembler_),
-      delivery_(config.topology, leaf, config.warmup), reachability_(std::move(reachability)),
+      delivery_(config.topology, leaf, config.warmup),
+      reachability_(std::move(reachability)),
       timers_(port_slots * ports_ + block_slots) {
   hosts_.reserve(ports_);
   outputs_.reserve(ports_);
@@ -40,6 +50,18 @@ void Leaf::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> sou
   timers_.set(slot(slot_admission, local_port), hosts_[local_port].next_admission());
 }
 
+// Frames wait in memory that the cache has long given to others. What an item will touch is known some items ahead: the
+// frame that ends in a cell; of a grant, the first frames of its VOQ, each found through the one before, so one is
+// fetched at each of three distances.
+inline void Leaf::prefetch(void* item, std::uint32_t frames) const {
+  if (!cells::CellReceiver::is_control(item)) {
+    if (frames == 0) __builtin_prefetch(cells::CellReceiver::cell(item).first);
+    return;
+  }
+  const cells::ControlCell& control = cells::CellReceiver::control(item);
+  if (control.kind == cells::ControlKind::grant) ingress_.prefetch(control.source, control.stream, frames);
+}
+
 void Leaf::advance(TimePs from, TimePs until) {
   order_.begin(from, until);
   for (cells::CellReceiver& link : downlinks_) link.gather(order_, until);
@@ -54,7 +76,10 @@ void Leaf::advance(TimePs from, TimePs until) {
       ++events_;
     } else if (next < count) {
       void* item = order_.item(next++);
-      if (cells::CellReceiver::is_control(item))
+      if (next + look_ahead < count) prefetch(order_.item(next + look_ahead), 0);
+      if (next + look_ahead / 2 < count) prefetch(order_.item(next + look_ahead / 2), 1);
+      if (next + look_ahead / 4 < count) prefetch(order_.item(next + look_ahead / 4), 2);
+      if (cells::CellReceiver::is_control(item)) [[unlikely]]
         control(cells::CellReceiver::control(item), arrival);
       else
         cell(cells::CellReceiver::cell(item), arrival);
@@ -81,16 +106,23 @@ void Leaf::timer(std::uint32_t which, TimePs now) {
       timers_.set(which, hosts_[port].next_pause());
       timers_.set(slot(slot_admission, port), hosts_[port].next_admission());
       return;
-    case slot_admission: admission(port, now); return;
-    case slot_output: output(port, now); return;
+    case slot_admission:
+      admission(port, now);
+      return;
+    case slot_output:
+      output(port, now);
+      return;
     case slot_grant:
       scheduler_.grant(port, now);
       timers_.set(which, scheduler_.next_grant(port));
       timers_.set(slot(slot_scheduler), scheduler_.next_refresh());
       run_loopback(now);
       return;
-    case slot_pause_end: pauses_changed(port, now); return;
-    default: break;
+    case slot_pause_end:
+      pauses_changed(port, now);
+      return;
+    default:
+      break;
   }
   switch (which - port_slots * ports_) {
     case slot_ingress:
@@ -111,7 +143,8 @@ void Leaf::timer(std::uint32_t which, TimePs now) {
       pfc_.refresh(now, [&](std::uint32_t p, std::uint8_t classes) { send_pfc(p, classes, true, now); });
       timers_.set(which, pfc_.next_refresh());
       break;
-    default: break;
+    default:
+      break;
   }
   timers_.set(slot(slot_ingress), ingress_.next_timer());
 }
@@ -137,9 +170,15 @@ void Leaf::admission(std::uint32_t port, TimePs now) {
       frame->out_port = verdict.port;
       enter(frame, now);
       break;
-    case Verdict::Kind::flood: flood(frame, now); break;
-    case Verdict::Kind::filter: filter(frame, verdict.filter); break;
-    case Verdict::Kind::drop: drop(frame, verdict.drop, now); break;
+    case Verdict::Kind::flood:
+      flood(frame, now);
+      break;
+    case Verdict::Kind::filter:
+      filter(frame, verdict.filter);
+      break;
+    case Verdict::Kind::drop:
+      drop(frame, verdict.drop, now);
+      break;
   }
   run_loopback(now);
   timers_.set(slot(slot_ingress), ingress_.next_timer());
@@ -197,7 +236,7 @@ void Leaf::cell(const cells::Cell& cell, TimePs now) {
     if ((cell.flags & cells::cell_lost) != 0)
       ++cells_lost_;
     else
-      scheduler_.congested(entry);
+      scheduler_.congested(entry, cell.payload);
   }
   cells_delivered_ += (cell.flags & cells::cell_lost) == 0;
   reassembler_.arrive(entry, cell, now, [&](Frame* frame, bool whole) { leave(frame, whole, now); });
@@ -219,7 +258,9 @@ void Leaf::control(const cells::ControlCell& control, TimePs now) {
       ingress_.grant(control, now);
       timers_.set(slot(slot_ingress), ingress_.next_timer());
       break;
-    case cells::ControlKind::hold_back: uplinks_.hold(control, control.source, now); break;
+    case cells::ControlKind::hold_back:
+      uplinks_.hold(control, control.source, now);
+      break;
   }
   run_loopback(now);
 }
@@ -253,12 +294,14 @@ void Leaf::leave(Frame* frame, bool whole, TimePs now) {
   const std::uint32_t port = topology_.local_of(frame->out_port);
   const std::uint32_t entry =
       scheduler_.entry_number(topology_.leaf_of(frame->in_port), port * traffic_classes + frame->traffic_class);
-  scheduler_.arrived(entry, wire_bytes(frame), now);
+  if (scheduler_.arrived(entry, wire_bytes(frame), now)) [[unlikely]]
+    timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
   if (!whole) [[unlikely]] {
     scheduler_.departed(entry, wire_bytes(frame), now);
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
     return drop(frame, DropReason::cell_lost, now);
   }
+  __builtin_prefetch(mbuf_of(frame));  // free_frame() will want it
   forwarder_->egress(frame, now);
   outputs_[port].enqueue(frame, now + egress_latency_);
   timers_.set(slot(slot_output, port), outputs_[port].next_event());
@@ -285,8 +328,9 @@ void Leaf::output(std::uint32_t port, TimePs now) {
     hosts_[port].pause_sent(*event.pfc, now);
     timers_.set(slot(slot_host_pause, port), hosts_[port].next_pause());
     if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) {
-      const auto bytes = build_pfc(MacAddress{0x02, 0x77, 0x65, 0x66, static_cast<std::uint8_t>(leaf_), static_cast<std::uint8_t>(port)},
-                                   *event.pfc);
+      const auto bytes = build_pfc(
+          MacAddress{0x02, 0x77, 0x65, 0x66, static_cast<std::uint8_t>(leaf_), static_cast<std::uint8_t>(port)},
+          *event.pfc);
       capture_->bytes(taps_.host_out[port], now, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
     }
   }
@@ -321,7 +365,8 @@ void Leaf::apply_reachability(TimePs now) {
     for (std::uint32_t l = 0; l < topology_.leaves; ++l) now_reached[l] = uplinks_.reaches(l);
     return now_reached;
   };
-  for (; next_reachability_ < reachability_.size() && reachability_[next_reachability_].at <= now; ++next_reachability_) {
+  for (; next_reachability_ < reachability_.size() && reachability_[next_reachability_].at <= now;
+       ++next_reachability_) {
     const cells::ReachabilityEvent& event = reachability_[next_reachability_];
     const std::vector<bool> before = reached();
     if (event.what == cells::ReachabilityEvent::What::uplink_rate)

@@ -45,9 +45,9 @@ class Leaf final : public Node, private IngressEvents {
   };
 
   /// `config` and what it refers to outlive the leaf. `copies`: memory for flood copies.
-  Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forwarder> forwarder, std::vector<cells::Uplinks::Port> uplinks,
-       std::vector<Downlink> downlinks, std::vector<cells::ReachabilityEvent> reachability, LeafTaps taps, CaptureBuffer* capture,
-       FramePool* copies);
+  Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forwarder> forwarder,
+       std::vector<cells::Uplinks::Port> uplinks, std::vector<Downlink> downlinks,
+       std::vector<cells::ReachabilityEvent> reachability, LeafTaps taps, CaptureBuffer* capture, FramePool* copies);
 
   void advance(TimePs from, TimePs until) override;
   [[nodiscard]] TimePs earliest() const override;
@@ -85,6 +85,9 @@ class Leaf final : public Node, private IngressEvents {
   void send_pfc(std::uint32_t port, std::uint8_t classes, bool xoff, TimePs now) override;
   void drop(Frame* frame, DropReason reason, TimePs now) override;
 
+  static constexpr std::uint32_t look_ahead = 16;  // items; some 400 ns of work, more than a miss costs
+  void prefetch(void* item, std::uint32_t frames) const;
+
   // One function for each kind of event.
   void admission(std::uint32_t port, TimePs now);
   void cell(const cells::Cell& cell, TimePs now);
@@ -104,7 +107,14 @@ class Leaf final : public Node, private IngressEvents {
   WireBytes wire_bytes_now() const;
 
   // Timer slots: five for each port, then one for each block. Lower slots go first at equal times.
-  enum PortSlot : std::uint32_t { slot_host_pause, slot_admission, slot_output, slot_grant, slot_pause_end, port_slots };
+  enum PortSlot : std::uint32_t {
+    slot_host_pause,
+    slot_admission,
+    slot_output,
+    slot_grant,
+    slot_pause_end,
+    port_slots
+  };
   enum BlockSlot : std::uint32_t { slot_ingress, slot_reassembly, slot_scheduler, slot_pfc, block_slots };
   [[nodiscard]] std::uint32_t slot(PortSlot kind, std::uint32_t port) const { return kind * ports_ + port; }
   [[nodiscard]] std::uint32_t slot(BlockSlot kind) const { return port_slots * ports_ + kind; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The packet memory of an ingress leaf, in two tiers: on-chip (fast, small) and external (large, with a bandwidth that writes and
-// reads share, and a read latency). A frame on its way to external memory stays on chip until it has been written.
+// The packet memory of an ingress leaf, in two tiers: on-chip (fast, small) and external (large, with a bandwidth that
+// writes and reads share, and a read latency). A frame on its way to external memory stays on chip until it has been
+// written.
 #include <cstdint>
 #include <deque>
 
@@ -18,7 +19,9 @@ class PacketBuffer {
 
   [[nodiscard]] bool sram_fits(std::uint32_t bytes) const { return sram_used_ + bytes <= sram_bytes_; }
   [[nodiscard]] bool deep_fits(std::uint32_t bytes) const { return deep_used_ + bytes <= deep_bytes_; }
-  [[nodiscard]] std::uint64_t free_bytes() const { return sram_bytes_ + deep_bytes_ - sram_used_ - deep_used_ + writing_; }
+  [[nodiscard]] std::uint64_t free_bytes() const {
+    return sram_bytes_ + deep_bytes_ - sram_used_ - deep_used_ + writing_;
+  }
 
   void store(std::uint32_t bytes) {
     sram_used_ += bytes;

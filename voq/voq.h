@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// A virtual output queue: the frames of one leaf that are for one (egress leaf, egress port, class), and what has been said
-// about them to the scheduler there. All counters are cumulative wire bytes (frame + 24), so they survive lost control cells.
+// A virtual output queue: the frames of one leaf that are for one (egress leaf, egress port, class), and what has been
+// said about them to the scheduler there. All counters are cumulative wire bytes (frame + 24), so they survive lost
+// control cells.
 #include <cstdint>
 #include <deque>
 #include <vector>
@@ -21,22 +22,23 @@ struct Voq {
   std::uint64_t given_back = 0;  // credit that was not used
   std::uint64_t sent = 0;
 
-  std::uint64_t deep_bytes = 0;     // of `bytes`, in the external buffer
+  std::uint64_t deep_bytes = 0;  // of `bytes`, in the external buffer
   std::uint32_t deep_frames = 0;
   std::uint32_t deep_reads = 0;     // bursts on their way from external memory; later ones wait behind them
+  std::uint32_t reading_cells = 0;  // that these will make
   bool deep = false;                // new frames go to the external buffer
 
-  std::uint16_t destination = 0;    // leaf
-  std::uint16_t stream = 0;         // local port * 8 + class there
-  std::uint16_t longest = 0;        // wire bytes of the longest frame so far
-  bool stalled = false;             // waits in the list of those that the uplinks had no room for
-  bool news = false;                // something withdrawn or given back that could not be said
-  std::uint32_t sequence = 0;       // of the next cell
-  std::uint32_t acknowledged = 0;   // next cell that the egress leaf awaits, as last heard
+  std::uint16_t destination = 0;   // leaf
+  std::uint16_t stream = 0;        // local port * 8 + class there
+  std::uint16_t longest = 0;       // wire bytes of the longest frame so far
+  bool stalled = false;            // waits in the list of those that the uplinks had no room for
+  bool news = false;               // something withdrawn or given back that could not be said
+  std::uint32_t sequence = 0;      // of the next cell
+  std::uint32_t acknowledged = 0;  // next cell that the egress leaf awaits, as last heard
 
-  TimePs said = 0;                  // last request
-  TimePs moved = 0;                 // last grant or departure
-  TimePs asked_at = never;          // of the request whose grant is being timed
+  TimePs said = 0;          // last request
+  TimePs moved = 0;         // last grant or departure
+  TimePs asked_at = never;  // of the request whose grant is being timed
   std::uint64_t asked_from = 0;
 
   /// Credit: negative after an overdraft, which the next grant pays back.
@@ -51,6 +53,11 @@ class VoqTable {
   VoqTable(std::uint32_t leaves, std::uint32_t streams, std::uint32_t limit);
   /// nullptr: the pool is exhausted.
   Voq* get(std::uint16_t destination, std::uint16_t stream);
+  /// nullptr: not in use.
+  [[nodiscard]] const Voq* find(std::uint16_t destination, std::uint16_t stream) const {
+    const std::vector<std::uint32_t>& row = index_[destination];
+    return row.empty() || row[stream] == none ? nullptr : &voqs_[row[stream]];
+  }
   [[nodiscard]] std::uint32_t number_of(const Voq& voq) const;
   [[nodiscard]] Voq& at(std::uint32_t number) { return voqs_[number]; }
   [[nodiscard]] std::vector<Voq>& all() { return voqs_; }

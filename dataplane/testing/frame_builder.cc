@@ -112,8 +112,7 @@ Packet& Packet::bth(std::uint32_t destination_qp, std::uint32_t psn) {
 }
 
 Packet& Packet::raw(const Bytes& bytes) {
-  for (const std::uint8_t byte : bytes)
-    bytes_.push_back(byte);
+  for (const std::uint8_t byte : bytes) bytes_.push_back(byte);
   return *this;
 }
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// Which class is served next: strict priority between groups, deficit-weighted round robin between the classes of a group.
-// The deficit may be overdrawn by less than one item, which the next round pays back (surplus round robin): no look-ahead.
+// Which class is served next: strict priority between groups, deficit-weighted round robin between the classes of a
+// group. The deficit may be overdrawn by less than one item, which the next round pays back (surplus round robin): no
+// look-ahead.
 #include <array>
 #include <bit>
 #include <cstdint>
 
 #include "dataplane/config.h"
 
-namespace weft::scheduler {
+namespace weft {
 
 class ClassArbiter {
  public:
@@ -55,4 +56,4 @@ class ClassArbiter {
   std::uint32_t turn_ = 0;
 };
 
-}  // namespace weft::scheduler
+}  // namespace weft

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The side of a leaf that its hosts see.
+#include "dataplane/parse.h"
+#include "ethernet/switch.h"
+
+namespace weft::ethernet {
+
+void Switch::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> source, FramePool* pool) {
+  hosts_[local_port].add_source(std::move(source), pool);
+  timers_.set(slot(slot_admission, local_port), hosts_[local_port].next_admission());
+}
+
+void Switch::admission(std::uint32_t port, TimePs now) {
+  Frame* frame = hosts_[port].take();
+  timers_.set(slot(slot_admission, port), hosts_[port].next_admission());
+  if (frame == nullptr) [[unlikely]] {
+    ++books_.no_frame_memory;
+    return;
+  }
+  ++books_.offered;
+  books_.offered_bytes += frame->length;
+  if (!taps_.host_in.empty() && taps_.host_in[port] != no_tap) [[unlikely]]
+    capture_->frame(taps_.host_in[port], now - latency_, frame);
+  if (frame->length >= ethernet_header_bytes && bytes_of(frame)[12] == 0x88 && bytes_of(frame)[13] == 0x08) [[unlikely]]
+    return mac_control(frame, now);
+  const Verdict verdict = forwarder_->ingress(frame, now);
+  switch (verdict.kind) {
+    case Verdict::Kind::unicast:
+      frame->out_port = verdict.port;
+      if (needs_key_ && (route_[verdict.port] & remote) != 0) frame->scratch[1] = flow_key(frame, config_.hash.fields);
+      forward(frame, port, now - latency_, now);
+      break;
+    case Verdict::Kind::flood:
+      flood(frame, now);
+      break;
+    case Verdict::Kind::filter:
+      filter(frame, verdict.filter);
+      break;
+    case Verdict::Kind::drop:
+      drop(frame, verdict.drop, now);
+      break;
+  }
+}
+
+void Switch::flood(Frame* frame, TimePs now) {
+  const std::uint32_t all = topology_.host_ports(), in_port = frame->in_port, in = topology_.local_of(in_port);
+  if (all == 1) return filter(frame, FilterReason::same_port);
+  if (needs_key_) frame->scratch[1] = flow_key(frame, config_.hash.fields);
+  // The last copy is the original: nothing is copied that need not be.
+  const std::uint32_t last = in_port == all - 1 ? all - 2 : all - 1;
+  for (std::uint32_t port = 0; port < last; ++port) {
+    if (port == in_port) continue;
+    Frame* copy = clone_frame(frame, *copies_);
+    if (copy == nullptr) [[unlikely]] {
+      ++books_.no_frame_memory;
+      continue;
+    }
+    ++books_.replicated;
+    copy->out_port = port;
+    forward(copy, in, now - latency_, now);
+  }
+  frame->out_port = last;
+  forward(frame, in, now - latency_, now);
+}
+
+// PAUSE and PFC end at the port that receives them.
+void Switch::mac_control(Frame* frame, TimePs now) {
+  const MacControl parsed = parse_mac_control({bytes_of(frame), frame->length});
+  if (parsed.kind == MacControl::Kind::pfc) {
+    const std::uint32_t port = topology_.local_of(frame->in_port);
+    paused(port, parsed.pfc, {index_ << 16 | port, 0}, now);
+  }
+  filter(frame, FilterReason::mac_control);
+}
+
+void Switch::filter(Frame* frame, FilterReason reason) {
+  books_.filter(reason);
+  free_frame(frame);
+}
+
+// The last bit of what a host port sends has left.
+void Switch::settle(std::uint32_t port) {
+  Delivery& delivery = deliveries_[port];
+  Frame* frame = delivery.frame;
+  ++books_.delivered;
+  books_.delivered_bytes += frame->length;
+  delivery_->delivered(frame, delivery.end + hosts_[port].link().delay);
+  if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) [[unlikely]]
+    capture_->frame(taps_.host_out[port], delivery.end, frame);
+  free_frame(frame);
+  delivery = {};
+}
+
+}  // namespace weft::ethernet
