@@ -16,6 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "dataplane/testing/frame_builder.h"  // public_captures()
+
 namespace weft::testing {
 
 using Bytes = std::vector<std::uint8_t>;
@@ -187,22 +189,5 @@ inline Output run(const std::string& command) {
 }
 
 inline bool have_tshark() { return run("command -v tshark && command -v capinfos").status == 0; }
-
-/// Empty where the folder isn't there: the test is to be skipped and to say so.
-inline std::string public_captures() {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> places;
-  if (const char* set = std::getenv("WEFT_PUBLIC_CAPTURES")) {
-    places.emplace_back(set);
-  } else {
-    if (const char* source = std::getenv("WEFT_SOURCE"))
-      places.push_back(fs::path(source) / "../shared/captures/public");
-    places.emplace_back("../shared/captures/public");
-  }
-  std::error_code ignored;
-  for (const fs::path& place : places)
-    if (fs::is_directory(place, ignored)) return place.lexically_normal().string();
-  return {};
-}
 
 }  // namespace weft::testing

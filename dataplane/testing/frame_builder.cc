@@ -205,9 +205,13 @@ std::vector<Bytes> read_capture(const std::string& path) {
 }
 
 std::string public_captures() {
+  namespace fs = std::filesystem;
   const char* given = std::getenv("WEFT_PUBLIC_CAPTURES");
-  std::string folder = given != nullptr ? given : "../shared/captures/public";
-  return std::filesystem::is_directory(folder) ? folder : std::string();
+  const char* source = std::getenv("WEFT_SOURCE");
+  const fs::path folder =
+      given != nullptr ? fs::path(given) : fs::path(source != nullptr ? source : ".") / "../shared/captures/public";
+  std::error_code ignored;
+  return fs::is_directory(folder, ignored) ? folder.lexically_normal().string() : std::string();
 }
 
 }  // namespace weft::testing
