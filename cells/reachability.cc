@@ -165,8 +165,7 @@ ReachabilityPlan plan_reachability(const Topology& topology, const CellConfig& c
 }
 
 ReachabilityTable::ReachabilityTable(const Topology& topology, std::uint32_t leaf)
-    : leaf_(leaf),
-      leaves_(topology.leaves),
+    : leaves_(topology.leaves),
       spines_(topology.spines),
       parallel_(topology.parallel_links),
       alive_(spines_ * parallel_, 1),

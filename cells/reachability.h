@@ -51,7 +51,7 @@ class ReachabilityTable {
   [[nodiscard]] std::uint32_t live_uplinks() const;
 
  private:
-  std::uint32_t leaf_, leaves_, spines_, parallel_;
+  std::uint32_t leaves_, spines_, parallel_;
   std::vector<std::uint8_t> alive_;      // [uplink]
   std::vector<std::uint64_t> own_rate_;  // [uplink]
   std::vector<std::uint64_t> beyond_;    // [spine * leaves + leaf] bits a second

@@ -12,7 +12,7 @@ enum SprayPurpose : std::uint64_t { spray_data = 0x100, spray_control = 0x200 };
 }
 
 Uplinks::Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric,
-                 std::vector<Port> ports, std::uint64_t seed, CaptureBuffer* capture)
+                 const std::vector<Port>& ports, std::uint64_t seed, CaptureBuffer* capture)
     : leaf_(leaf),
       leaves_(topology.leaves),
       parallel_(topology.parallel_links),

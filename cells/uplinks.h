@@ -30,7 +30,7 @@ class Uplinks {
     TapId data_tap = no_tap, control_tap = no_tap;
   };
   Uplinks(const Topology& topology, std::uint32_t leaf, const CellConfig& config, bool force_fabric,
-          std::vector<Port> ports, std::uint64_t seed, CaptureBuffer* capture);
+          const std::vector<Port>& ports, std::uint64_t seed, CaptureBuffer* capture);
 
   [[nodiscard]] bool reaches(std::uint32_t leaf) const { return is_local(leaf) || sprays_[leaf].reaches(); }
   [[nodiscard]] bool is_local(std::uint32_t leaf) const { return leaf == leaf_ && !force_fabric_; }

@@ -32,7 +32,8 @@ std::uint32_t flow_key(const Frame* frame, HashFields fields) {
   return ~state;
 }
 
-LoadBalancer::LoadBalancer(const EthernetConfig& config, std::vector<Rate> rates, std::uint64_t hash_seed, Rng chance)
+LoadBalancer::LoadBalancer(const EthernetConfig& config, const std::vector<Rate>& rates, std::uint64_t hash_seed,
+                           Rng chance)
     : config_(config),
       hash_seed_(hash_seed),
       chance_(chance),

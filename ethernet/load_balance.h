@@ -34,7 +34,7 @@ inline std::uint32_t bucket(std::uint32_t hash, std::uint32_t members) {
 class LoadBalancer {
  public:
   /// `links` of which groups are made; `rates` of each; `seed` of this switch's hash.
-  LoadBalancer(const EthernetConfig& config, std::vector<Rate> rates, std::uint64_t hash_seed, Rng chance);
+  LoadBalancer(const EthernetConfig& config, const std::vector<Rate>& rates, std::uint64_t hash_seed, Rng chance);
 
   /// A group's members: numbers of links, in order. `resilient_slots` only where hashing is resilient.
   struct Group {

@@ -69,7 +69,7 @@ void scheduled_fabric(Page& page, const RunResult& r) {
   page.count("sent", c.sent,
              c.wire_bytes == 0
                  ? ""
-                 : fmt::format("{:.1f}% of their wire bytes are frames",
+                 : fmt::format("frames are {:.1f}% of the bytes on uplinks; keep-alives count",
                                100 * static_cast<double>(c.payload_bytes) / static_cast<double>(c.wire_bytes)));
   page.count("delivered", c.delivered,
              fmt::format("{} lost, {} in flight, {} marked, {} hold-backs", grouped(c.lost), grouped(c.in_flight),

@@ -8,7 +8,7 @@
 namespace weft::voq {
 
 Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forwarder> forwarder,
-           std::vector<cells::Uplinks::Port> uplinks, std::vector<Downlink> downlinks,
+           const std::vector<cells::Uplinks::Port>& uplinks, std::vector<Downlink> downlinks,
            std::vector<cells::ReachabilityEvent> reachability, LeafTaps taps, CaptureBuffer* capture, FramePool* copies)
     : name_("leaf" + std::to_string(leaf)),
       leaf_(leaf),
@@ -21,7 +21,7 @@ Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forward
       taps_(std::move(taps)),
       copies_(copies),
       pfc_(ports_),
-      uplinks_(config.topology, leaf, config.cells, config.voq.force_fabric, std::move(uplinks), config.seed, capture),
+      uplinks_(config.topology, leaf, config.cells, config.voq.force_fabric, uplinks, config.seed, capture),
       reassembler_(config.topology.leaves * ports_ * traffic_classes, config.cells.reorder_window,
                    config.cells.timeout),
       ingress_(config.topology, leaf, config.voq, config.classes, config.cells.reorder_window,

@@ -46,7 +46,7 @@ class Leaf final : public Node, private IngressEvents {
 
   /// `config` and what it refers to outlive the leaf. `copies`: memory for flood copies.
   Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forwarder> forwarder,
-       std::vector<cells::Uplinks::Port> uplinks, std::vector<Downlink> downlinks,
+       const std::vector<cells::Uplinks::Port>& uplinks, std::vector<Downlink> downlinks,
        std::vector<cells::ReachabilityEvent> reachability, LeafTaps taps, CaptureBuffer* capture, FramePool* copies);
 
   void advance(TimePs from, TimePs until) override;
