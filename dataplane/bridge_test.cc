@@ -26,7 +26,7 @@ Topology fabric(std::uint32_t leaves = 2, std::uint32_t hosts = 4) {
 }
 
 struct Leaf {
-  explicit Leaf(const std::vector<KnownHost>& known = {}, ForwardingConfig config = {})
+  explicit Leaf(const std::vector<KnownHost>& known = {}, const ForwardingConfig& config = {})
       : bridge(fabric(), config, known) {}
   Verdict send(std::uint64_t destination, std::uint64_t source, std::uint32_t port, TimePs now,
                std::uint16_t vlan = 0) {

@@ -43,7 +43,7 @@ struct Sent {
   std::uint32_t port;
   TimePs at;
   std::uint32_t record;
-  friend bool operator==(const Sent&, const Sent&) = default;
+  bool operator==(const Sent&) const = default;
 };
 
 /// Everything that the plan sends, by (time, port, class).
@@ -151,7 +151,7 @@ TEST(ReplayPorts, GroupAndZeroSourcesMakeNoHost) {
 }
 
 TEST(ReplayPorts, BadTablesAreRefused) {
-  const auto with = [](ReplayPort entry) {
+  const auto with = [](const ReplayPort& entry) {
     ReplayConfig config;
     config.ports = {entry};
     return config;
