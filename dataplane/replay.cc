@@ -203,8 +203,8 @@ ReplayPlan plan_replay(const ReplayConfig& config, const Topology& topology, con
   return plan_replay(Capture::read(config.file, config.strict), config, topology, class_of);
 }
 
-ReplayPlan plan_replay(std::shared_ptr<const Capture> capture, const ReplayConfig& config, const Topology& topology,
-                       const ClassOf& class_of) {
+ReplayPlan plan_replay(const std::shared_ptr<const Capture>& capture, const ReplayConfig& config,
+                       const Topology& topology, const ClassOf& class_of) {
   const std::optional<Speed> speed = speed_of(config.speed);
   if (!speed) throw std::invalid_argument(fmt::format("replay: speed {} is not in 1e-9 to 1e9", config.speed));
   if (config.loop == 0) throw std::invalid_argument("replay: loop 0 would send nothing; 1 or more is needed");

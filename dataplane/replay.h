@@ -88,7 +88,7 @@ struct ReplayPlan {
 /// Reads config.file and plans. Throws CaptureError, and std::invalid_argument for a config that can't be (speed,
 /// ports, longer than emulated time).
 ReplayPlan plan_replay(const ReplayConfig& config, const Topology& topology, const ClassOf& class_of);
-ReplayPlan plan_replay(std::shared_ptr<const Capture> capture, const ReplayConfig& config, const Topology& topology,
-                       const ClassOf& class_of);
+ReplayPlan plan_replay(const std::shared_ptr<const Capture>& capture, const ReplayConfig& config,
+                       const Topology& topology, const ClassOf& class_of);
 
 }  // namespace weft
