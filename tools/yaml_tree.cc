@@ -136,8 +136,7 @@ YamlNode parse_document(const std::string& text, const Place& place) {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
     if (parser.HandleNextDocument(builder)) {
-      Place rest = place;
-      TreeBuilder second(rest);
+      TreeBuilder second(place);
       if (parser.HandleNextDocument(second))
         throw ConfigError(fmt::format("{}: a second document; a config is one document", second.root.where));
     } else {
