@@ -282,10 +282,15 @@ std::set<std::string> dpdk_files() {
 }
 
 TEST_F(EalTest, NothingIsLeftBehindByAKill) {
-  for (const Memory memory : {Memory::automatic, Memory::ordinary}) {
-    // A folder of its own, so that other tests running now do not count.
-    std::string folder = (fs::temp_directory_path() / "weft-eal-test-XXXXXX").string();
+  // A folder of its own, so that other tests running now do not count. The child that is killed runs this test again
+  // from its start, and must take its parent's folder, not make another.
+  const char* const handed_on = std::getenv("WEFT_EAL_TEST_FOLDER");
+  std::string folder = handed_on != nullptr ? handed_on : (fs::temp_directory_path() / "weft-eal-test-XXXXXX").string();
+  if (handed_on == nullptr) {
     ASSERT_NE(mkdtemp(folder.data()), nullptr);
+    ASSERT_EQ(setenv("WEFT_EAL_TEST_FOLDER", folder.c_str(), 1), 0);
+  }
+  for (const Memory memory : {Memory::automatic, Memory::ordinary}) {
     const std::set<std::string> before = dpdk_files();
     EXPECT_EXIT(
         {
@@ -300,8 +305,9 @@ TEST_F(EalTest, NothingIsLeftBehindByAKill) {
       if (!name.starts_with(fs::temp_directory_path().string())) {
         EXPECT_TRUE(before.contains(name)) << name;
       }
-    fs::remove_all(folder);
   }
+  fs::remove_all(folder);
+  unsetenv("WEFT_EAL_TEST_FOLDER");
 }
 
 TEST_F(EalTest, TwoProcessesDoNotDisturbEachOther) {
