@@ -63,8 +63,8 @@ std::vector<std::string> fields_of(const std::string& line) {
 
 std::uint8_t class_0(std::span<const std::uint8_t>) { return 0; }
 
-ReplayPlan plan_of(std::shared_ptr<const Capture> capture, const ReplayConfig& config = {}) {
-  return plan_replay(std::move(capture), config, square_fabric(), class_0);
+ReplayPlan plan_of(const std::shared_ptr<const Capture>& capture, const ReplayConfig& config = {}) {
+  return plan_replay(capture, config, square_fabric(), class_0);
 }
 
 // All of them, in the order of the frames: what is sent is what is in the file, at times that never run backwards.
