@@ -151,8 +151,10 @@ void CellSwitch::at_stop(TimePs now, std::uint32_t kinds) {
     row.at = now;
     row.node = name_;
     std::uint64_t cells = 0;
+    std::vector<std::uint64_t>& sent = cell_bytes_at_samples_.emplace_back();
     for (const CellTransmitter& out : out_) {
       cells += out.counters.cells;
+      sent.push_back(out.cell_bytes_sent());
       row.fabric_queue_bytes += out.queued_bytes();
     }
     row.cells = cells - cells_at_sample_;

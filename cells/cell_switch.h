@@ -50,6 +50,9 @@ class CellSwitch final : public Node {
   [[nodiscard]] const std::vector<CellReceiver>& receivers() const { return in_; }
   [[nodiscard]] std::uint64_t hold_backs() const { return hold_backs_; }
   [[nodiscard]] const std::vector<SeriesRow>& series() const { return series_; }
+  [[nodiscard]] const std::vector<std::vector<std::uint64_t>>& cell_bytes_at_samples() const {  // [sample][downlink]
+    return cell_bytes_at_samples_;
+  }
   [[nodiscard]] const std::vector<std::uint64_t>& wire_bytes_at_warmup() const { return wire_bytes_at_warmup_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
@@ -81,6 +84,7 @@ class CellSwitch final : public Node {
   bool sent_in_window_ = false;
   std::uint64_t hold_backs_ = 0, events_ = 0, cells_at_sample_ = 0;
   std::vector<SeriesRow> series_;
+  std::vector<std::vector<std::uint64_t>> cell_bytes_at_samples_;
   std::vector<std::uint64_t> wire_bytes_at_warmup_;
 };
 

@@ -158,6 +158,10 @@ class CellTransmitter {
     held_until_ = stop ? now + hold_time : now;
     counters.held += held_until_ - now;
   }
+  /// Bytes of data and control cells sent. Keep-alives are left out: they are reckoned in lumps, after silence.
+  [[nodiscard]] std::uint64_t cell_bytes_sent() const {
+    return counters.wire_bytes - counters.control_bytes + counters.control_cells * config_.control_bytes;
+  }
   [[nodiscard]] std::uint32_t queued_cells() const { return link_->data.queued(); }
   /// Bytes that wait; counted one by one, for samples.
   [[nodiscard]] std::uint64_t queued_bytes() const {

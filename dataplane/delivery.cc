@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dataplane/delivery.h"
 
+#include <algorithm>
+
 namespace weft {
 
 DeliveryRecord::DeliveryRecord(const Topology& topology, std::uint32_t leaf, TimePs warmup)
@@ -25,6 +27,9 @@ void DeliveryRecord::add_to(RunResult& result, Histogram& all) const {
     out.frames = flow.frames;
     out.bytes = flow.bytes;
     out.out_of_order = flow.out_of_order;
+    out.first_sent = flow.first_sent;
+    out.last_delivered = flow.last_delivered;
+    result.last_delivered = std::max(result.last_delivered, flow.last_delivered);
     if (flow.latency != nullptr) {
       out.latency = flow.latency->summary();
       all.merge(*flow.latency);

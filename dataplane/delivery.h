@@ -23,6 +23,8 @@ class DeliveryRecord {
     Flow& flow = flow_of(frame);
     ++flow.frames;
     flow.bytes += frame->length;
+    flow.first_sent = frame->born < flow.first_sent ? frame->born : flow.first_sent;
+    flow.last_delivered = at;
     std::uint64_t& last = flow.last_id[frame->traffic_class];
     if (frame->id < last) [[unlikely]]
       ++flow.out_of_order;
@@ -39,6 +41,7 @@ class DeliveryRecord {
 
   struct Flow {
     std::uint64_t frames = 0, bytes = 0, out_of_order = 0;
+    TimePs first_sent = never, last_delivered = 0;
     std::unique_ptr<Histogram> latency;
     std::uint64_t last_id[traffic_classes] = {};
     std::uint32_t source = 0, destination = 0;

@@ -49,6 +49,9 @@ TEST(DeliveryRecord, CountsByFlow) {
   EXPECT_EQ(first.latency.count, 2u);
   EXPECT_EQ(first.latency.min, 1'000u);
   EXPECT_EQ(first.latency.max, 1'300u);
+  EXPECT_EQ(first.first_sent, 100u);
+  EXPECT_EQ(first.last_delivered, 1'500u);
+  EXPECT_EQ(got.result.last_delivered, 2'050u);
   EXPECT_EQ(got.result.flows[1].source, 1u);
   EXPECT_EQ(got.result.flows[2].destination, 7u);
   EXPECT_EQ(got.all.count(), 4u);

@@ -52,4 +52,28 @@ LatencySummary Histogram::summary() const {
   return s;
 }
 
+std::vector<LatencyPoint> Histogram::curve(std::uint32_t points) const {
+  // A point is worth its place when the curve has gone far enough from the last one, up or to the right. Half of the
+  // points for either; the rightward ones by ratio, as latencies are looked at.
+  std::vector<LatencyPoint> curve;
+  if (count_ == 0) return curve;
+  const double span = static_cast<double>(max_) / static_cast<double>(std::max<TimePs>(min_, 1));
+  const double ratio = std::pow(std::max(span, 1.0), 2.0 / points);
+  const auto step = static_cast<double>(count_) * 2 / points;
+  std::uint64_t seen = 0, last_seen = 0;
+  double next_value = 0;
+  for (std::uint32_t bucket = 0; bucket < counts_.size() && seen < count_; ++bucket) {
+    if (counts_[bucket] == 0) continue;
+    const TimePs value = std::clamp(last_of(bucket), min_, max_);
+    seen += counts_[bucket];
+    if (curve.empty() || seen == count_ || static_cast<double>(seen - last_seen) >= step ||
+        static_cast<double>(value) >= next_value) {
+      curve.push_back({value, seen});
+      last_seen = seen;
+      next_value = static_cast<double>(value) * ratio;
+    }
+  }
+  return curve;
+}
+
 }  // namespace weft

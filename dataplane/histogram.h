@@ -10,6 +10,7 @@
 
 namespace weft {
 
+struct LatencyPoint;
 struct LatencySummary;
 
 class Histogram {
@@ -31,6 +32,9 @@ class Histogram {
   /// Least value that at least `fraction` of the samples do not exceed (nearest rank), rounded up to its bucket's end.
   [[nodiscard]] TimePs percentile(double fraction) const;
   [[nodiscard]] LatencySummary summary() const;
+  /// The distribution as at most `points` + 2 points of it, spread over samples and over values alike; the first is the
+  /// least sample's bucket, the last the greatest sample.
+  [[nodiscard]] std::vector<LatencyPoint> curve(std::uint32_t points) const;
   [[nodiscard]] TimePs min() const { return count_ == 0 ? 0 : min_; }
   [[nodiscard]] TimePs max() const { return max_; }
 

@@ -70,5 +70,35 @@ TEST(Histogram, Empty) {
   EXPECT_EQ(s.mean, 0);
 }
 
+TEST(Histogram, CurveIsTheDistribution) {
+  Histogram histogram;
+  for (TimePs value = 1; value <= 100'000; ++value) histogram.add(value * 1'000);
+  const std::vector<LatencyPoint> curve = histogram.curve(400);
+  ASSERT_FALSE(curve.empty());
+  EXPECT_LE(curve.size(), 402u);
+  EXPECT_GE(curve.size(), 200u) << "half a percent apart where samples are even";
+  EXPECT_EQ(curve.back().at_most, histogram.max());
+  EXPECT_EQ(curve.back().frames, 100'000u);
+  TimePs before = 0;
+  for (const LatencyPoint& point : curve) {
+    EXPECT_GT(point.at_most, before);
+    before = point.at_most;
+    // value / 1000 samples are no greater; a bucket is 1/1024 of its value wide.
+    EXPECT_NEAR(static_cast<double>(point.frames), static_cast<double>(point.at_most) / 1'000,
+                static_cast<double>(point.at_most) / 1'000 / 1024 + 1);
+  }
+}
+
+TEST(Histogram, CurveShowsAThinTail) {
+  Histogram histogram;
+  for (int i = 0; i < 1'000'000; ++i) histogram.add(2'000'000);
+  histogram.add(900'000'000);
+  const std::vector<LatencyPoint> curve = histogram.curve(400);
+  ASSERT_EQ(curve.size(), 2u);
+  EXPECT_EQ(curve[0].frames, 1'000'000u);
+  EXPECT_EQ(curve[1].at_most, 900'000'000u);
+  EXPECT_TRUE(Histogram().curve(400).empty());
+}
+
 }  // namespace
 }  // namespace weft

@@ -17,6 +17,14 @@ struct LatencySummary {  // picoseconds; percentiles within 1/1024 of the value,
   double mean = 0;
 };
 
+/// Points of a run's latency distribution, about: steps of half a percent of its samples, and of its range.
+inline constexpr std::uint32_t latency_curve_points = 400;
+
+struct LatencyPoint {  // of the distribution, in rising order
+  TimePs at_most = 0;
+  std::uint64_t frames = 0;  // that took no longer
+};
+
 struct LinkResult {
   std::string name;  // "leaf0>spine1", "spine1>leaf0", "leaf0:p3 in" (from the host), "leaf0:p3 out"
   double rate_bps = 0;
@@ -32,6 +40,8 @@ struct FlowResult {
   std::uint64_t frames = 0, bytes = 0;        // delivered, whole run
   std::uint64_t out_of_order = 0;             // frames that a later one of the same class had overtaken
   LatencySummary latency;                     // after warm-up
+  TimePs first_sent = never;                  // first bit of the earliest frame out of the source
+  TimePs last_delivered = 0;                  // last bit of the last frame into the destination
 };
 
 struct SeriesRow {  // one node at one sampling time; counts since the sample before, depths as they are
@@ -41,6 +51,20 @@ struct SeriesRow {  // one node at one sampling time; counts since the sample be
   std::uint64_t cells = 0;
   std::uint64_t voq_bytes = 0, deep_bytes = 0, fabric_queue_bytes = 0, egress_bytes = 0;
   std::uint32_t paused_ports = 0;
+};
+
+struct LinkSample {  // all links at one sampling time
+  TimePs at = 0;
+  std::vector<std::uint64_t>
+      wire_bytes;  // [link, as in RunResult::links]: since the sample before, keep-alives left out
+};
+
+struct BufferResult {           // frames held in the packet buffers of switches (voq: VOQs and output queues of a leaf)
+  std::uint64_t max_bytes = 0;  // most that any held at one time, whole run
+  std::string max_node;
+  double mean_bytes = 0;  // average over time after warm-up, of the switch where it is highest
+  std::string mean_node;
+  double all_mean_bytes = 0;  // the same, summed over all switches
 };
 
 struct VoqResult {
@@ -131,6 +155,9 @@ struct RunResult {
   std::uint64_t delivered_after_warmup = 0, delivered_bytes_after_warmup = 0;
   std::uint64_t offered_after_warmup = 0, offered_bytes_after_warmup = 0;
   LatencySummary latency;
+  std::vector<LatencyPoint> latency_curve;
+  TimePs last_delivered = 0;  // last bit of the last frame that reached its host; with none delivered, 0
+  BufferResult buffers;
   CellResult cells;
   VoqResult voq;
   GrantResult grants;
@@ -140,6 +167,7 @@ struct RunResult {
   std::vector<LinkResult> links;
   std::vector<FlowResult> flows;  // ordered by (source, destination)
   std::vector<SeriesRow> series;  // ordered by (time, node)
+  std::vector<LinkSample> link_series;
   std::vector<ReplayResult> replays;
   std::vector<std::string> warnings;
   CostResult cost;

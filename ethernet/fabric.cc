@@ -5,6 +5,8 @@
 #include <map>
 #include <stdexcept>
 
+#include "dataplane/link_samples.h"
+
 namespace weft::ethernet {
 
 namespace {
@@ -232,19 +234,22 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
   };
   const auto add_sender = [&](std::string name, Rate rate, const Switch& from, std::uint32_t port) -> LinkResult& {
     const EgressPort& egress = from.ports()[port];
-    LinkResult& link = add(std::move(name), rate, egress.sent_by(end), from.sent_at_warmup()[port]);
+    LinkResult& link = add(std::move(name), rate, egress.sent_by(end), from.wire_at_warmup().sent[port]);
+    add_link_samples(result, [&](std::size_t s) { return from.wire_at_samples()[s].sent[port]; });
     link.control_bytes = egress.pause_bytes;
     link.queue_max_bytes = egress.max_bytes;
     link.paused = paused(egress.pauses);
     return link;
   };
+  begin_link_samples(result, switches_.front()->series());
   for (std::uint32_t port = 0; port < t.host_ports(); ++port) {
     const Switch& leaf = *switches_[t.leaf_of(port)];
     const std::uint32_t p = t.local_of(port);
     const HostPort& host = leaf.hosts()[p];
     const Rate rate = t.host_links[port].rate;
     const std::string in = port_name(t, port) + " in";
-    add(in, rate, host.wire_bytes_sent(), leaf.host_in_at_warmup()[p]).paused = paused(host.pauses());
+    add(in, rate, host.wire_bytes_sent(), leaf.wire_at_warmup().host_in[p]).paused = paused(host.pauses());
+    add_link_samples(result, [&](std::size_t s) { return leaf.wire_at_samples()[s].host_in[p]; });
     causes(in, leaf.pause_causes()[p]);
     add_sender(port_name(t, port) + " out", rate, leaf, p);
   }
@@ -294,6 +299,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
     if (one->delivery() != nullptr) one->delivery()->add_to(result, latency);
     result.cost.events += one->events();
     result.series.insert(result.series.end(), one->series().begin(), one->series().end());
+    one->buffer_meter().add_to(result.buffers, one->name(), end);
     ethernet.frame_hops += one->frames_forwarded();
     ethernet.ecn_marked += one->ecn_marked();
     ethernet.watchdog_storms += one->storms();
@@ -315,6 +321,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
   for (const auto* links : {&up_, &down_})
     for (const auto& link : *links) link->frames.visit([&](const FrameOnWire&) { ++result.in_flight; });
   result.latency = latency.summary();
+  result.latency_curve = latency.curve(latency_curve_points);
   const FrameBooks& b = result.frames;
   result.offered_after_warmup = b.offered - at_warmup.offered;
   result.offered_bytes_after_warmup = b.offered_bytes - at_warmup.offered_bytes;

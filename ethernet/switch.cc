@@ -142,7 +142,7 @@ Switch::Switch(std::uint32_t index, std::uint32_t leaf, std::string name, const 
   for (std::uint32_t port = 0; port < topology_.host_ports(); ++port)
     route_.push_back(topology_.leaf_of(port) == leaf ? topology_.local_of(port) : topology_.leaf_of(port) | remote);
   if (leaf != no_leaf) delivery_ = std::make_unique<DeliveryRecord>(topology_, leaf, config.warmup);
-  note_wire_bytes(0);
+  wire_at_warmup_ = wire_bytes_at(0);
 }
 
 // A window.
@@ -299,6 +299,7 @@ void Switch::enqueue(Frame* frame, std::uint32_t in, std::uint32_t out, TimePs r
         break;
     }
   }
+  buffer_meter_.set(mmu_.used_bytes(), now);
   frame->scratch[0] = in;
   frame->queued = ready;
   port.enqueue(frame);
@@ -339,6 +340,7 @@ void Switch::output(std::uint32_t out, TimePs now) {
         moved(out, c);
       if (mmu_.release(in, out, c, length)) [[unlikely]]
         send_xon(in, c, now);
+      buffer_meter_.set(mmu_.used_bytes(), now);
     }
   }
   arm(out, now);
@@ -387,16 +389,17 @@ void Switch::at_stop(TimePs now, std::uint32_t kinds) {
     }
   if ((kinds & stop_warmup) != 0) {
     books_at_warmup_ = books_;
-    note_wire_bytes(now);
+    wire_at_warmup_ = wire_bytes_at(now);
+    buffer_meter_.start_average(now);
   }
   if ((kinds & stop_sample) != 0) sample(now);
 }
 
-void Switch::note_wire_bytes(TimePs now) {
-  sent_at_warmup_.clear();
-  host_in_at_warmup_.clear();
-  for (const EgressPort& port : ports_) sent_at_warmup_.push_back(port.sent_by(now));
-  for (const HostPort& host : hosts_) host_in_at_warmup_.push_back(host.wire_bytes_sent());
+Switch::WireBytes Switch::wire_bytes_at(TimePs now) const {
+  WireBytes wire;
+  for (const EgressPort& port : ports_) wire.sent.push_back(port.sent_by(now));
+  for (const HostPort& host : hosts_) wire.host_in.push_back(host.wire_bytes_sent());
+  return wire;
 }
 
 void Switch::sample(TimePs now) {
@@ -411,6 +414,7 @@ void Switch::sample(TimePs now) {
     (p < hosts_count_ ? row.egress_bytes : row.fabric_queue_bytes) += ports_[p].queued_bytes();
   row.paused_ports = mmu_.paused_ports();
   series_.push_back(std::move(row));
+  wire_at_samples_.push_back(wire_bytes_at(now));
 }
 
 std::uint64_t Switch::frames_inside() const {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/arrival_order.h"
+#include "dataplane/buffer_meter.h"
 #include "dataplane/capture_buffer.h"
 #include "dataplane/delivery.h"
 #include "dataplane/forward.h"
@@ -94,10 +95,17 @@ class Switch final : public Node {
   [[nodiscard]] const FrameBooks& books() const { return books_; }
   [[nodiscard]] const FrameBooks& books_at_warmup() const { return books_at_warmup_; }
   [[nodiscard]] const Mmu& mmu() const { return mmu_; }
+  [[nodiscard]] const BufferMeter& buffer_meter() const { return buffer_meter_; }
   [[nodiscard]] const std::vector<EgressPort>& ports() const { return ports_; }
   [[nodiscard]] const std::vector<HostPort>& hosts() const { return hosts_; }
   [[nodiscard]] const DeliveryRecord* delivery() const { return delivery_.get(); }
   [[nodiscard]] const std::vector<SeriesRow>& series() const { return series_; }
+  struct WireBytes {
+    std::vector<std::uint64_t> sent;     // [port]
+    std::vector<std::uint64_t> host_in;  // [local port]
+  };
+  [[nodiscard]] const WireBytes& wire_at_warmup() const { return wire_at_warmup_; }
+  [[nodiscard]] const std::vector<WireBytes>& wire_at_samples() const { return wire_at_samples_; }
   /// [port]: pauses that made the far end of `port` stop (hosts), or this port (fabric ports).
   [[nodiscard]] const std::vector<std::vector<PauseCause>>& pause_causes() const { return pause_causes_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
@@ -107,10 +115,6 @@ class Switch final : public Node {
   [[nodiscard]] std::uint64_t flowlets() const { return balancer_.flowlets_begun; }
   /// Frames in queues and on the way to hosts; those on fabric links are counted where the links are.
   [[nodiscard]] std::uint64_t frames_inside() const;
-  [[nodiscard]] const std::vector<std::uint64_t>& sent_at_warmup() const { return sent_at_warmup_; }  // [port]
-  [[nodiscard]] const std::vector<std::uint64_t>& host_in_at_warmup() const {
-    return host_in_at_warmup_;
-  }  // [local port]
 
  private:
   // What happens, one function for each kind.
@@ -147,7 +151,7 @@ class Switch final : public Node {
   void watchdog(TimePs now);
 
   void sample(TimePs now);
-  void note_wire_bytes(TimePs now);
+  [[nodiscard]] WireBytes wire_bytes_at(TimePs now) const;
 
   // Timer slots. Lower ones go first at equal times.
   enum SlotKind : std::uint32_t { slot_output, slot_host_pause, slot_admission };
@@ -184,6 +188,7 @@ class Switch final : public Node {
   std::vector<EgressPort> ports_;
   std::vector<std::uint64_t> rates_;  // [port]
   Mmu mmu_;
+  BufferMeter buffer_meter_;
   LoadBalancer balancer_;
   bool needs_key_;
   std::vector<LoadBalancer::Group> groups_;  // [leaf]
@@ -199,7 +204,8 @@ class Switch final : public Node {
 
   std::unique_ptr<DeliveryRecord> delivery_;
   FrameBooks books_, books_at_warmup_, books_at_sample_;
-  std::vector<std::uint64_t> sent_at_warmup_, host_in_at_warmup_;
+  WireBytes wire_at_warmup_;
+  std::vector<WireBytes> wire_at_samples_;
   std::vector<std::vector<PauseCause>> pause_causes_;
   std::uint64_t events_ = 0, frames_forwarded_ = 0, ecn_marked_ = 0, storms_ = 0;
   std::uint64_t published_ = 0;

@@ -59,6 +59,7 @@ void Switch::watchdog(TimePs now) {
           const std::uint32_t in = frame->scratch[0], length = frame->length;
           drop(frame, DropReason::watchdog, now);
           if (mmu_.release(in, p, c, length)) send_xon(in, c, now);
+          buffer_meter_.set(mmu_.used_bytes(), now);
         }
       }
       arm(p, now);

@@ -123,7 +123,7 @@ class Determinism(Fabric):
                 outs = [f"{setting.split('=')[-1]}-{workers}" for workers in (1, 2)]
                 one, two = (self.run_file(name, setting, "ethernet.buffer=8MiB", out=out, workers=out[-1]) for out in outs)
                 self.assertEqual(less_cost(one), less_cost(two))
-                for file in ("flows.csv", "series.csv"):
+                for file in ("flows.csv", "series.csv", "links.csv", "latency.csv"):
                     self.assertEqual(*((self.folder / out / file).read_bytes() for out in outs))
 
 

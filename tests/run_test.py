@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """weft run, from the command line to what lies on the disk."""
 import collections
+import csv
 import json
 import os
 import shutil
@@ -76,7 +77,7 @@ class Folder(EndToEnd):
         self.assertGreater(results["cost"]["frames_per_s"], 0)
         rows = (self.folder / out / "flows.csv").read_text().splitlines()
         self.assertEqual(len(rows) - 1, len(results["flows"]))
-        for name in ("flows.csv", "series.csv"):
+        for name in ("flows.csv", "series.csv", "links.csv", "latency.csv"):
             header, *rows = (self.folder / out / name).read_text().splitlines()
             self.assertGreater(len(rows), 0, name)
             self.assertEqual({row.count(",") for row in rows}, {header.count(",")}, name)
@@ -91,6 +92,59 @@ class Folder(EndToEnd):
         self.write("small.yaml", SMALL)
         self.weft("run", "small.yaml", "--out", "out")
         self.assertEqual(validate_results.problems(self.results("out")), [])
+
+    def test_links_over_time_add_up_to_the_links(self):
+        self.write("small.yaml", SMALL)
+        for fabric in ("voq", "ethernet"):
+            with self.subTest(fabric=fabric):
+                self.weft("run", "small.yaml", "--out", fabric, "--set", f"fabric={fabric}")
+                with (self.folder / fabric / "links.csv").open(encoding="utf-8") as file:
+                    samples = list(csv.DictReader(file))
+                self.assertEqual(float(samples[-1]["time_us"]), 50, "the last sample is the end of the run")
+                for link in self.results(fabric)["links"]:
+                    total = sum(int(sample[link["name"]]) for sample in samples)
+                    # Keep-alives are left out of the samples; nothing else is control on a link to or from a host.
+                    self.assertLessEqual(total, link["wire_bytes"], link["name"])
+                    self.assertGreaterEqual(total, link["wire_bytes"] - link["control_bytes"], link["name"])
+
+    def test_the_average_depth_is_that_of_the_samples(self):
+        # Three hosts send 80G each to one of 100G in a lossless class: the buffers fill, then PFC holds their level.
+        self.write("incast.yaml", SMALL.replace("pattern: permutation", "pattern: incast, receiver: leaf1:p0")
+                   .replace("duration: 50us", "duration: 400us\nsample_interval: 100ns")
+                   + "ethernet: {buffer: 4MiB}\nvoq: {sram: 4MiB}\n")
+        for fabric, columns in (("voq", ("voq_bytes", "egress_bytes")), ("ethernet", ("fabric_queue_bytes", "egress_bytes"))):
+            with self.subTest(fabric=fabric):
+                self.weft("run", "incast.yaml", "--out", fabric, "--set", f"fabric={fabric}")
+                buffers = self.results(fabric)["buffers"]
+                depth = collections.Counter()
+                with (self.folder / fabric / "series.csv").open(encoding="utf-8") as file:
+                    for row in csv.DictReader(file):
+                        if float(row["time_us"]) > 10:
+                            depth[row["node"]] += sum(int(row[column]) for column in columns)
+                samples = 3900
+                self.assertGreater(buffers["all_mean_bytes"], 100_000, "something waits")
+                # Samples are 100 ns apart, in which three senders of 80G add 3 KB at most, a frame each on top; output
+                # queues of voq are sampled with the 24 bytes that a frame of 1500 costs on the wire.
+                allowed = 3_000 + 3 * 1_500 + 0.017 * buffers["all_mean_bytes"]
+                self.assertAlmostEqual(buffers["all_mean_bytes"], sum(depth.values()) / samples, delta=allowed)
+                node, most = max(depth.items(), key=lambda item: item[1])
+                self.assertEqual(buffers["switch_mean_node"], node)
+                self.assertAlmostEqual(buffers["switch_mean_bytes"], most / samples, delta=allowed)
+                self.assertGreaterEqual(buffers["switch_max_bytes"], buffers["switch_mean_bytes"])
+
+    def test_completion_is_that_of_the_last_flow(self):
+        self.write("small.yaml", SMALL.replace("duration: 50us", "duration: drained")
+                   .replace("load: 0.8", "load: 0.4, stop: 30us"))  # two flows fit one link
+        for fabric in ("voq", "ethernet"):
+            with self.subTest(fabric=fabric):
+                self.weft("run", "small.yaml", "--out", fabric, "--set", f"fabric={fabric}")
+                results = self.results(fabric)
+                last = [flow["last_delivered_ns"] for flow in results["flows"]]
+                self.assertEqual(results["last_delivered_ns"], max(last))
+                self.assertGreater(min(last), 29_000, "the hosts send until 30 us")
+                self.assertLess(max(last), 40_000, "and what is inside then takes a few us")
+                for flow in results["flows"]:
+                    self.assertLess(flow["first_sent_ns"], 1_000)
 
     def test_json_on_stdout_is_the_file(self):
         self.write("small.yaml", SMALL)
@@ -117,7 +171,7 @@ class Folder(EndToEnd):
 class SameResults(EndToEnd):
     """One model, one result: whoever computes it, however often."""
 
-    FILES = ("flows.csv", "series.csv", "capture.pcapng")
+    FILES = ("flows.csv", "series.csv", "links.csv", "latency.csv", "capture.pcapng")
 
     def assert_same(self, one, other):
         self.assertEqual(less_cost(self.results(one)), less_cost(self.results(other)))

@@ -438,7 +438,7 @@ class SameForAllWorkers(Fabric):
         runs = [self.run_config(config, "--workers", workers, out=f"workers-{workers}") for workers in (1, 2, 3)]
         for workers, run in zip((2, 3), runs[1:]):
             self.assertEqual(less_cost(run), less_cost(runs[0]))
-            for name in ("capture.pcapng", "flows.csv", "series.csv"):
+            for name in ("capture.pcapng", "flows.csv", "series.csv", "links.csv", "latency.csv"):
                 same = (self.folder / f"workers-{workers}" / name).read_bytes() == (self.folder / "workers-1" / name).read_bytes()
                 self.assertTrue(same, f"{name} of {workers} workers")
 

@@ -5,7 +5,9 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "tools/link_balance.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
@@ -95,6 +97,25 @@ Json throughput_json(const RunResult& r) {
           {"wire_gbps", fixed(bits_per_s(wire, time) / 1e9, 6)}};
 }
 
+Json buffers_json(const BufferResult& b) {
+  const auto node = [](const std::string& name) { return name.empty() ? Json(nullptr) : Json(name); };
+  return {{"switch_max_bytes", b.max_bytes},
+          {"switch_max_node", node(b.max_node)},
+          {"switch_mean_bytes", fixed(b.mean_bytes, 1)},
+          {"switch_mean_node", node(b.mean_node)},
+          {"all_mean_bytes", fixed(b.all_mean_bytes, 1)}};
+}
+
+Json balance_json(const std::vector<LinkResult>& links, Direction direction) {
+  const std::optional<LinkBalance> b = link_balance(links, direction);
+  if (!b) return nullptr;
+  return {{"max_over_mean", fixed(b->max_over_mean, 4)},
+          {"jain", fixed(b->jain, 4)},
+          {"busiest", b->busiest},
+          {"busiest_utilisation", fixed(b->busiest_utilisation, 6)},
+          {"busiest_over_mean", fixed(b->busiest_over_mean, 4)}};
+}
+
 Json cells_json(const CellResult& c) {
   return {{"sent", c.sent},
           {"delivered", c.delivered},
@@ -174,6 +195,8 @@ Json flows_json(const std::vector<FlowResult>& all, const Topology& topology) {
                      {"frames", f.frames},
                      {"bytes", f.bytes},
                      {"out_of_order", f.out_of_order},
+                     {"first_sent_ns", f.frames == 0 ? Json(nullptr) : ns(f.first_sent)},
+                     {"last_delivered_ns", f.frames == 0 ? Json(nullptr) : ns(f.last_delivered)},
                      {"latency_ns", latency_json(f.latency)}});
   return array;
 }
@@ -234,6 +257,10 @@ std::string results_json(const RunResult& result, const Config& config) {
       {"frames", frames_json(result)},
       {"throughput", throughput_json(result)},
       {"latency_ns", latency_json(result.latency)},
+      {"last_delivered_ns", result.frames.delivered == 0 ? Json(nullptr) : ns(result.last_delivered)},
+      {"buffers", buffers_json(result.buffers)},
+      {"balance",
+       {{"up", balance_json(result.links, Direction::up)}, {"down", balance_json(result.links, Direction::down)}}},
       {"cells", cells_json(result.cells)},
       {"voq", voq_json(result.voq)},
       {"grants", grants_json(result.grants)},
@@ -253,11 +280,13 @@ std::string results_json(const RunResult& result, const Config& config) {
 
 std::string flows_csv(const RunResult& result, const Topology& topology) {
   std::string text =
-      "source,destination,frames,bytes,out_of_order,latency_count,latency_min_ns,latency_p50_ns,latency_p90_ns,"
+      "source,destination,frames,bytes,out_of_order,first_sent_ns,last_delivered_ns,latency_count,latency_min_ns,"
+      "latency_p50_ns,latency_p90_ns,"
       "latency_p99_ns,latency_p999_ns,latency_max_ns,latency_mean_ns\n";
   for (const FlowResult& f : result.flows)
-    text += fmt::format("{},{},{},{},{},{}\n", port_name(topology, f.source), port_name(topology, f.destination),
-                        f.frames, f.bytes, f.out_of_order, latency_columns(f.latency));
+    text += fmt::format("{},{},{},{},{},{},{},{}\n", port_name(topology, f.source), port_name(topology, f.destination),
+                        f.frames, f.bytes, f.out_of_order, f.frames == 0 ? "" : as_ns(f.first_sent),
+                        f.frames == 0 ? "" : as_ns(f.last_delivered), latency_columns(f.latency));
   return text;
 }
 
@@ -276,6 +305,25 @@ std::string series_csv(const RunResult& result) {
                         bits_per_s(row.delivered_bytes, time) / 1e9, row.dropped_frames, row.cells, row.voq_bytes,
                         row.deep_bytes, row.fabric_queue_bytes, row.egress_bytes, row.paused_ports);
   }
+  return text;
+}
+
+std::string links_csv(const RunResult& result) {
+  std::string text = "time_us";
+  for (const LinkResult& link : result.links) text += "," + link.name;
+  text += '\n';
+  for (const LinkSample& sample : result.link_series) {
+    text += as_us(sample.at);
+    for (const std::uint64_t bytes : sample.wire_bytes) text += "," + std::to_string(bytes);
+    text += '\n';
+  }
+  return text;
+}
+
+std::string latency_csv(const RunResult& result) {
+  std::string text = "latency_ns,frames\n";
+  for (const LatencyPoint& point : result.latency_curve)
+    text += fmt::format("{},{}\n", as_ns(point.at_most), point.frames);
   return text;
 }
 

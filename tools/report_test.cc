@@ -123,10 +123,12 @@ TEST(ResultsJson, ValidatesAgainstItsSchema) {
 
 TEST(FlowsCsv, OneLineAFlow) {
   EXPECT_EQ(flows_csv(sample_result(), sample_config().topology),
-            "source,destination,frames,bytes,out_of_order,latency_count,latency_min_ns,latency_p50_ns,latency_p90_ns,"
+            "source,destination,frames,bytes,out_of_order,first_sent_ns,last_delivered_ns,latency_count,latency_min_ns,"
+            "latency_p50_ns,latency_p90_ns,"
             "latency_p99_ns,latency_p999_ns,latency_max_ns,latency_mean_ns\n"
-            "leaf0:p0,leaf1:p0,60,90000,0,100,2000.000,2000.001,2000.002,2000.003,2000.004,2000.005,2000.002\n"
-            "leaf0:p1,leaf1:p1,30,45000,1,0,,,,,,,\n");
+            "leaf0:p0,leaf1:p0,60,90000,0,1.000,900000.001,100,2000.000,2000.001,2000.002,2000.003,2000.004,2000.005,"
+            "2000.002\n"
+            "leaf0:p1,leaf1:p1,30,45000,1,2.000,800000.000,0,,,,,,,\n");
 }
 
 TEST(SeriesCsv, RatesAreOverTheTimeSinceTheSampleBefore) {
@@ -135,6 +137,30 @@ TEST(SeriesCsv, RatesAreOverTheTimeSinceTheSampleBefore) {
   EXPECT_NE(text.find("500.000000,leaf0,50000,0.800000,40000,0.640000,1,300,100,200,300,400,1\n"), std::string::npos)
       << text;
   EXPECT_NE(text.find("1000.000000,leaf0,25000,0.400000,20000,0.320000,0,150,0,0,0,0,0\n"), std::string::npos) << text;
+}
+
+TEST(LinksCsv, OneColumnALink) {
+  EXPECT_EQ(links_csv(sample_result()),
+            "time_us,leaf0:p0 in,leaf1:p0 out,leaf0>spine1,spine1>leaf1\n"
+            "500.000000,50000,40000,20000,21000\n"
+            "1000.000000,25000,20000,10000,9000\n");
+}
+
+TEST(LatencyCsv, OneLineAPoint) {
+  EXPECT_EQ(latency_csv(sample_result()), "latency_ns,frames\n1234.567,1\n2000.000,60\n2345.678,100\n");
+}
+
+TEST(ResultsJson, SaysHowFullAndHowEven) {
+  const ordered_json j = sample_json();
+  EXPECT_EQ(j["last_delivered_ns"], 900'000.001);
+  EXPECT_EQ(j["buffers"]["switch_max_node"], "leaf1");
+  EXPECT_EQ(j["buffers"]["all_mean_bytes"], 2'345.7);
+  EXPECT_EQ(j["balance"]["up"]["busiest"], "leaf0>spine1");
+  EXPECT_EQ(j["balance"]["down"]["busiest_utilisation"], 0.75);
+  const ordered_json nothing = ordered_json::parse(results_json(RunResult{}, sample_config()));
+  EXPECT_TRUE(nothing["last_delivered_ns"].is_null());
+  EXPECT_TRUE(nothing["balance"]["up"].is_null());
+  EXPECT_TRUE(nothing["buffers"]["switch_max_node"].is_null());
 }
 
 TEST(Table, ShowsWhatAnEngineerAsksFor) {

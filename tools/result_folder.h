@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
-// The folder that a run leaves behind: config.yaml, results.json, flows.csv, series.csv and capture.pcapng.
+// The folder that a run leaves behind: config.yaml, results.json, flows.csv, series.csv, links.csv, latency.csv and
+// capture.pcapng.
 // Nothing that was there before is ever overwritten unless the user says --force, and then only files of these names.
 // Captures can fill the disk, so room for the reports is set aside before the run and given back when they are written.
 #include <array>
@@ -13,8 +14,8 @@ namespace weft {
 
 class ResultFolder {
  public:
-  static constexpr std::array<std::string_view, 5> file_names{"config.yaml", "results.json", "flows.csv", "series.csv",
-                                                              "capture.pcapng"};
+  static constexpr std::array<std::string_view, 7> file_names{
+      "config.yaml", "results.json", "flows.csv", "series.csv", "links.csv", "latency.csv", "capture.pcapng"};
 
   /// `out`: the folder to use, created with its parents, and empty if it exists. Empty: a new
   /// weft-results/<name>-<n>, n being the first that is free. `force`: an earlier run's files in `out` are replaced.

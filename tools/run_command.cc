@@ -138,11 +138,13 @@ Config effective_config(const RunArguments& arguments) {
 }
 
 /// Room for the reports, generously: JSON and CSV lines of about 400 bytes for sixteen flows a port and for the links,
-/// and the samples of each switch.
+/// and the samples of each switch and link.
 std::uint64_t report_bytes(const Topology& topology) {
   constexpr std::uint64_t line = 400, flows_a_port = 16, samples = 200;
   const std::uint64_t lines = topology.host_ports() * (flows_a_port + 2) + topology.fabric_links.size() * 2;
-  return (1u << 20) + lines * line + (topology.leaves + topology.spines) * samples * line / 4;
+  const std::uint64_t links = 2 * (topology.host_ports() + topology.fabric_links.size()), digits = 8;
+  return (1u << 20) + lines * line + (topology.leaves + topology.spines) * samples * line / 4 +
+         links * samples * digits;
 }
 
 /// --force removes an earlier run's files: not one that this run is about to read.
@@ -197,6 +199,8 @@ bool write_reports(ResultFolder& folder, const RunResult& result, const Config& 
   write("results.json", json);
   write("flows.csv", flows_csv(result, config.topology));
   write("series.csv", series_csv(result));
+  write("links.csv", links_csv(result));
+  write("latency.csv", latency_csv(result));
   return whole;
 }
 

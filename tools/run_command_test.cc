@@ -78,9 +78,9 @@ TEST_F(RunCommandTest, WritesTheFolderAndPrintsTheTable) {
   EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_EQ(o.err, "");
   EXPECT_NE(o.out.find("the books balance"), std::string::npos) << o.out;
-  for (const char* name : {"config.yaml", "results.json", "flows.csv", "series.csv"})
+  for (const char* name : {"config.yaml", "results.json", "flows.csv", "series.csv", "links.csv", "latency.csv"})
     EXPECT_GT(fs::file_size(fs::path("out") / name), 0u) << name;
-  EXPECT_EQ(std::distance(fs::directory_iterator("out"), fs::directory_iterator()), 4);
+  EXPECT_EQ(std::distance(fs::directory_iterator("out"), fs::directory_iterator()), 6);
 }
 
 TEST_F(RunCommandTest, JsonIsTheFileItself) {

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "dataplane/link_samples.h"
+
 namespace weft::voq {
 
 namespace {
@@ -264,19 +266,23 @@ std::uint64_t Fabric::frames_on_links() const {
 void Fabric::collect_links(RunResult& result, TimePs end) const {
   const Topology& t = config_.topology;
   const TimePs span = end > config_.warmup ? end - config_.warmup : 0;
+  // A frame counts when it is started, so that a busy link could come out a frame above 1.
   const auto add = [&](std::string name, Rate rate, std::uint64_t wire, std::uint64_t wire_at_warmup) -> LinkResult& {
     LinkResult& link = result.links.emplace_back();
     link.name = std::move(name);
     link.rate_bps = static_cast<double>(rate.bits_per_s);
     link.wire_bytes = wire;
     const double possible = link.rate_bps / 8 * static_cast<double>(span) * 1e-12;
-    link.utilisation = possible > 0 ? static_cast<double>(wire - wire_at_warmup) / possible : 0;
+    link.utilisation = possible > 0 ? std::min(1.0, static_cast<double>(wire - wire_at_warmup) / possible) : 0;
     return link;
   };
+  begin_link_samples(result, leaves_.front()->series());
   for (std::uint32_t port = 0; port < t.host_ports(); ++port) {
     const Leaf& leaf = *leaves_[t.leaf_of(port)];
     const std::uint32_t p = t.local_of(port);
     const Rate rate = t.host_links[port].rate;
+    add_link_samples(result, [&](std::size_t s) { return leaf.wire_at_samples()[s].host_in[p]; });
+    add_link_samples(result, [&](std::size_t s) { return leaf.wire_at_samples()[s].host_out[p]; });
     LinkResult& in =
         add(port_name(t, port) + " in", rate, leaf.hosts()[p].wire_bytes_sent(), leaf.wire_at_warmup().host_in[p]);
     const scheduler::OutputPort& output = leaf.outputs()[p];
@@ -300,8 +306,10 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
                         down = link.leaf * t.parallel_links + link.parallel;
     add_fabric(leaves_[link.leaf]->uplinks().transmitters()[up], link.params.rate,
                leaves_[link.leaf]->wire_at_warmup().uplinks[up]);
+    add_link_samples(result, [&](std::size_t s) { return leaves_[link.leaf]->wire_at_samples()[s].uplinks[up]; });
     add_fabric(spines_[link.spine]->transmitters()[down], link.params.rate,
                spines_[link.spine]->wire_bytes_at_warmup()[down]);
+    add_link_samples(result, [&](std::size_t s) { return spines_[link.spine]->cell_bytes_at_samples()[s][down]; });
   }
 }
 
@@ -317,6 +325,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
     at_warmup += leaf->books_at_warmup();
     result.in_flight += leaf->frames_inside();
     leaf->delivery().add_to(result, latency);
+    leaf->buffer_meter().add_to(result.buffers, leaf->name(), end);
     result.cost.events += leaf->events();
     result.series.insert(result.series.end(), leaf->series().begin(), leaf->series().end());
 
@@ -377,6 +386,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
   result.grants.control_lost = control_lost;
   result.in_flight += frames_on_links();
   result.latency = latency.summary();
+  result.latency_curve = latency.curve(latency_curve_points);
   result.grants.round_trip = round_trip.summary();
   result.grants.request_to_grant = request_to_grant.summary();
   result.egress.buffer_bytes = config_.scheduler.egress_buffer_bytes;

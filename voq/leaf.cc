@@ -42,7 +42,7 @@ Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forward
   downlinks_.reserve(downlinks.size());
   for (Downlink& link : downlinks)
     downlinks_.emplace_back(link.in, std::move(link.fate), config.cells.header_bytes, config.cells.control_bytes);
-  wire_at_warmup_ = wire_bytes_now();
+  wire_at_warmup_ = wire_bytes_now(true);
 }
 
 void Leaf::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> source, FramePool* pool) {
@@ -73,6 +73,7 @@ void Leaf::advance(TimePs from, TimePs until) {
     const TimePs due = timers_.earliest();
     if (due < arrival) {
       timer(timers_.earliest_slot(), due);
+      measure_buffer(due);
       ++events_;
     } else if (next < count) {
       void* item = order_.item(next++);
@@ -80,7 +81,7 @@ void Leaf::advance(TimePs from, TimePs until) {
       if (next + look_ahead / 2 < count) prefetch(order_.item(next + look_ahead / 2), 1);
       if (next + look_ahead / 4 < count) prefetch(order_.item(next + look_ahead / 4), 2);
       if (cells::CellReceiver::is_control(item)) [[unlikely]]
-        control(cells::CellReceiver::control(item), arrival);
+        control(cells::CellReceiver::control(item), arrival), measure_buffer(arrival);
       else
         cell(cells::CellReceiver::cell(item), arrival);
     } else {
@@ -304,6 +305,8 @@ void Leaf::leave(Frame* frame, bool whole, TimePs now) {
   __builtin_prefetch(mbuf_of(frame));  // free_frame() will want it
   forwarder_->egress(frame, now);
   outputs_[port].enqueue(frame, now + egress_latency_);
+  output_bytes_ += frame->length;
+  measure_buffer(now);
   timers_.set(slot(slot_output, port), outputs_[port].next_event());
 }
 
@@ -319,6 +322,7 @@ void Leaf::output(std::uint32_t port, TimePs now) {
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
     ++books_.delivered;
     books_.delivered_bytes += frame->length;
+    output_bytes_ -= frame->length;
     delivery_.delivered(frame, now + hosts_[port].link().delay);
     if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) [[unlikely]]
       capture_->frame(taps_.host_out[port], now, frame);
@@ -387,19 +391,21 @@ void Leaf::apply_reachability(TimePs now) {
 }
 
 void Leaf::at_stop(TimePs now, std::uint32_t kinds) {
-  if ((kinds & stop_fault) != 0) apply_reachability(now);
+  if ((kinds & stop_fault) != 0) apply_reachability(now), measure_buffer(now);
   if ((kinds & stop_warmup) != 0) {
     books_at_warmup_ = books_;
-    wire_at_warmup_ = wire_bytes_now();
+    wire_at_warmup_ = wire_bytes_now(true);
+    buffer_meter_.start_average(now);
   }
   if ((kinds & stop_sample) != 0) sample(now);
 }
 
-Leaf::WireBytes Leaf::wire_bytes_now() const {
+Leaf::WireBytes Leaf::wire_bytes_now(bool keepalives) const {
   WireBytes wire;
   for (const HostPort& host : hosts_) wire.host_in.push_back(host.wire_bytes_sent());
   for (const scheduler::OutputPort& output : outputs_) wire.host_out.push_back(output.wire_bytes_sent);
-  for (const cells::CellTransmitter& link : uplinks_.transmitters()) wire.uplinks.push_back(link.counters.wire_bytes);
+  for (const cells::CellTransmitter& link : uplinks_.transmitters())
+    wire.uplinks.push_back(keepalives ? link.counters.wire_bytes : link.cell_bytes_sent());
   return wire;
 }
 
@@ -421,6 +427,7 @@ void Leaf::sample(TimePs now) {
   for (const scheduler::OutputPort& output : outputs_) row.egress_bytes += output.bytes();
   row.paused_ports = pfc_.paused_ports();
   series_.push_back(std::move(row));
+  wire_at_samples_.push_back(wire_bytes_now(false));
 }
 
 std::uint64_t Leaf::frames_inside() const {

@@ -11,6 +11,7 @@
 #include "cells/reassembler.h"
 #include "cells/uplinks.h"
 #include "dataplane/arrival_order.h"
+#include "dataplane/buffer_meter.h"
 #include "dataplane/delivery.h"
 #include "dataplane/forward.h"
 #include "dataplane/host_port.h"
@@ -80,6 +81,9 @@ class Leaf final : public Node, private IngressEvents {
     std::vector<std::uint64_t> host_in, host_out, uplinks;
   };
   [[nodiscard]] const WireBytes& wire_at_warmup() const { return wire_at_warmup_; }
+  /// [sample]; keep-alives left out.
+  [[nodiscard]] const std::vector<WireBytes>& wire_at_samples() const { return wire_at_samples_; }
+  [[nodiscard]] const BufferMeter& buffer_meter() const { return buffer_meter_; }
 
  private:
   void send_pfc(std::uint32_t port, std::uint8_t classes, bool xoff, TimePs now) override;
@@ -104,7 +108,8 @@ class Leaf final : public Node, private IngressEvents {
   void run_loopback(TimePs now);
   void apply_reachability(TimePs now);
   void sample(TimePs now);
-  WireBytes wire_bytes_now() const;
+  WireBytes wire_bytes_now(bool keepalives) const;
+  void measure_buffer(TimePs now) { buffer_meter_.set(ingress_.voq_bytes() + output_bytes_, now); }
 
   // Timer slots: five for each port, then one for each block. Lower slots go first at equal times.
   enum PortSlot : std::uint32_t {
@@ -144,6 +149,9 @@ class Leaf final : public Node, private IngressEvents {
 
   FrameBooks books_, books_at_warmup_, books_at_sample_;
   WireBytes wire_at_warmup_;
+  std::vector<WireBytes> wire_at_samples_;
+  BufferMeter buffer_meter_;
+  std::uint64_t output_bytes_ = 0;  // frames in output queues, the one being sent included
   std::uint64_t events_ = 0, cells_delivered_ = 0, cells_lost_ = 0, cells_at_sample_ = 0;
   std::uint64_t xoff_sent_ = 0, xon_sent_ = 0;
   std::vector<SeriesRow> series_;
