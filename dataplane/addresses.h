@@ -23,6 +23,16 @@ constexpr std::uint32_t host_ipv4(std::uint32_t host) { return host_network + ho
 /// 2001:db8::/64 (documentation) + n + 1
 std::array<std::uint8_t, 16> host_ipv6(std::uint32_t host);
 
+/// Of a switch's own port, as the source of its pause frames: 02:77, the switch's number, the port's.
+constexpr MacAddress port_mac(std::uint32_t device, std::uint32_t port) {
+  return {0x02,
+          0x77,
+          static_cast<std::uint8_t>(device >> 8),
+          static_cast<std::uint8_t>(device),
+          static_cast<std::uint8_t>(port >> 8),
+          static_cast<std::uint8_t>(port)};
+}
+
 inline std::uint64_t to_number(const MacAddress& mac) { return load_mac(mac.data()); }
 MacAddress to_mac(std::uint64_t number);
 /// "02:00:00:00:00:01"; also with dashes. Throws std::invalid_argument.

@@ -5,11 +5,13 @@
 
 namespace weft {
 
-HostPort::HostPort(std::uint32_t port, const LinkParams& link, const ClassesConfig& classes, TimePs latency)
+HostPort::HostPort(std::uint32_t port, const LinkParams& link, const ClassesConfig& classes, TimePs latency,
+                   std::uint32_t cut_through_bytes)
     : port_(port),
       link_(link),
       latency_(latency),
       reaction_(classes.pfc_reaction != 0 ? classes.pfc_reaction : default_reaction_time(link.rate)),
+      cut_through_bytes_(cut_through_bytes),
       clock_(link.rate),
       pauses_(link.rate, classes.lossless) {}
 
@@ -37,9 +39,11 @@ void HostPort::choose() {
     admission_ = never;
     return;
   }
+  const std::uint32_t bytes = sources_[chosen_].source->next_length + ethernet_overhead_bytes;
   WireClock ahead = clock_;
-  admission_ =
-      start_ + ahead.take(sources_[chosen_].source->next_length + ethernet_overhead_bytes) + link_.delay + latency_;
+  const TimePs until_known =
+      cut_through_bytes_ != 0 && cut_through_bytes_ < bytes ? clock_.time_of(cut_through_bytes_) : ahead.take(bytes);
+  admission_ = start_ + until_known + link_.delay + latency_;
 }
 
 Frame* HostPort::take() {
@@ -58,15 +62,12 @@ Frame* HostPort::take() {
   return frame;
 }
 
-void HostPort::pause_sent(const PfcFrame& frame, TimePs sent) {
-  pending_.push_back({sent + link_.delay + reaction_, frame});
-}
+void HostPort::pause_sent(const PfcFrame& frame, TimePs sent) { pending_.add(sent + link_.delay + reaction_, frame); }
 
 void HostPort::apply_pause() {
-  const PendingPause pause = pending_.front();
-  pending_.pop_front();
-  pauses_.receive(pause.frame, pause.at);
-  if (start_ > pause.at || start_ == never) choose();
+  const TimePs at = pending_.next();
+  pauses_.receive(pending_.take(), at);
+  if (start_ > at || start_ == never) choose();
 }
 
 }  // namespace weft

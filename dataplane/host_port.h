@@ -6,7 +6,6 @@
 // One event a frame: the host decides what it sends next when the frame before has been admitted at the leaf. A pause
 // that takes effect before that next frame has started makes it decide again.
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -20,8 +19,10 @@ namespace weft {
 
 class HostPort {
  public:
-  /// `port` is the fabric-wide number. `latency`: from a frame's last bit at the leaf to its admission to the buffer.
-  HostPort(std::uint32_t port, const LinkParams& link, const ClassesConfig& classes, TimePs latency);
+  /// `port` is the fabric-wide number. `latency`: from a frame's last bit at the leaf to its admission to the buffer;
+  /// with `cut_through_bytes` from when so much of it, preamble included, has come in.
+  HostPort(std::uint32_t port, const LinkParams& link, const ClassesConfig& classes, TimePs latency,
+           std::uint32_t cut_through_bytes = 0);
   HostPort(HostPort&&) = default;
 
   void add_source(std::unique_ptr<FrameSource> source, FramePool* pool);
@@ -31,10 +32,12 @@ class HostPort {
   [[nodiscard]] TimePs next_admission() const { return admission_; }
   /// That frame, with id, born, in_port set; nullptr: the frame pool was dry. Moves on to the next.
   Frame* take();
+  /// When the last bit of the frame just taken is at the leaf.
+  [[nodiscard]] TimePs last_bit() const { return free_at_ + link_.delay; }
 
   /// The leaf's pause frame has left it at `sent` (last bit); it takes effect after the link and the host's reaction.
   void pause_sent(const PfcFrame& frame, TimePs sent);
-  [[nodiscard]] TimePs next_pause() const { return pending_.empty() ? never : pending_.front().at; }
+  [[nodiscard]] TimePs next_pause() const { return pending_.next(); }
   void apply_pause();
 
   [[nodiscard]] std::uint32_t port() const { return port_; }
@@ -48,19 +51,16 @@ class HostPort {
     std::unique_ptr<FrameSource> source;
     FramePool* pool;
   };
-  struct PendingPause {
-    TimePs at;
-    PfcFrame frame;
-  };
   void choose();
 
   std::uint32_t port_;
   LinkParams link_;
   TimePs latency_, reaction_;
+  std::uint32_t cut_through_bytes_;
   std::vector<Source> sources_;
   WireClock clock_;
   PauseState pauses_;
-  std::deque<PendingPause> pending_;
+  PendingPauses pending_;
   TimePs free_at_ = 0;  // the host's serialiser
   std::uint32_t chosen_ = 0;
   TimePs start_ = never, admission_ = never;

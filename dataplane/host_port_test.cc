@@ -103,6 +103,24 @@ TEST(HostPort, AFrameIsAdmittedAfterWireAndPipeline) {
   EXPECT_EQ(port.wire_bytes_sent(), 2 * (length + ethernet_overhead_bytes));
 }
 
+TEST(HostPort, CutThroughAdmitsAFrameWhenItsHeaderIsThere) {
+  ClassesConfig classes;
+  HostPort port(5, {rate, delay}, classes, latency, 72);
+  port.add_source(source({1_us, 1_us}, 3), no_pool());
+  EXPECT_EQ(port.next_admission(), 1_us + 72 * 80 + delay + latency);
+  port.take();
+  EXPECT_EQ(port.last_bit(), 1_us + frame_time + delay);
+  // The second one starts when the first one's last bit has left.
+  EXPECT_EQ(port.next_admission(), 1_us + frame_time + 72 * 80 + delay + latency);
+  port.take();
+  EXPECT_EQ(port.last_bit(), 1_us + 2 * frame_time + delay);
+
+  // A frame shorter than that is taken whole.
+  HostPort shorter(5, {rate, delay}, classes, latency, 2000);
+  shorter.add_source(source({1_us}, 3), no_pool());
+  EXPECT_EQ(shorter.next_admission(), 1_us + to_admission);
+}
+
 TEST(HostPort, JoinsItsSourcesFirstComeFirstServedUnderTheLineRate) {
   Rng random = stream(1, 0, 0);
   for (int round = 0; round < 20; ++round) {

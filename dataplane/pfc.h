@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 
@@ -81,6 +82,25 @@ class PauseState {
   std::array<TimePs, traffic_classes> since_{}, until_{};  // the current or last pause
   std::array<TimePs, traffic_classes> total_{};            // of the pauses before it
   std::array<std::uint64_t, traffic_classes> received_{};
+};
+
+/// Pause frames that have arrived at a port and take effect after its reaction time, in order of time.
+class PendingPauses {
+ public:
+  void add(TimePs at, const PfcFrame& frame) { pending_.push_back({at, frame}); }
+  [[nodiscard]] TimePs next() const { return pending_.empty() ? never : pending_.front().at; }
+  PfcFrame take() {
+    const PfcFrame frame = pending_.front().frame;
+    pending_.pop_front();
+    return frame;
+  }
+
+ private:
+  struct Pending {
+    TimePs at;
+    PfcFrame frame;
+  };
+  std::deque<Pending> pending_;
 };
 
 /// Reaction time of a host's NIC, from the last bit of the pause frame to the last moment at which a frame may start:

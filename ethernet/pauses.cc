@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Pause frames, as a switch receives and sends them, and what is known of why.
+#include "dataplane/addresses.h"
 #include "ethernet/switch.h"
 
 namespace weft::ethernet {
@@ -65,9 +66,7 @@ void Switch::transmit_pause(std::uint32_t p, TimePs now) {
     tap = fabric.pause_tap;
   }
   if (tap == no_tap) return;
-  // The port's own address, locally administered.
-  const MacAddress source{0x02, 0x77, 0x65, 0x66, static_cast<std::uint8_t>(index_), static_cast<std::uint8_t>(p)};
-  const auto bytes = build_pfc(source, pfc);
+  const auto bytes = build_pfc(port_mac(index_, p), pfc);
   capture_->bytes(tap, end, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
 }
 

@@ -99,6 +99,7 @@ Switch::Switch(std::uint32_t index, std::uint32_t leaf, std::string name, const 
       taps_(std::move(taps)),
       copies_(copies),
       deliveries_(hosts_count_),
+      port_pauses_(hosts_count_),
       fabric_(std::move(fabric_ports)),
       mmu_(mmu_config(name_, leaf, hosts_count_, config, fabric_)),
       balancer_(config.ethernet, rates_of(fabric_),
@@ -107,7 +108,7 @@ Switch::Switch(std::uint32_t index, std::uint32_t leaf, std::string name, const 
       needs_key_(needs_key(config.ethernet)),
       notices_(std::move(notices)),
       ecn_chance_(stream(config.seed, index, purpose_ecn)),
-      timers_(all_ports_ + 2 * hosts_count_ + 2),
+      timers_(all_ports_ + 3 * hosts_count_ + 2),
       stalls_(std::size_t{all_ports_} * traffic_classes),
       pause_causes_(all_ports_) {
   // Without a word on ECN the lossless classes are marked: that is where DCQCN lives.
@@ -120,9 +121,10 @@ Switch::Switch(std::uint32_t index, std::uint32_t leaf, std::string name, const 
   for (std::uint32_t p = 0; p < hosts_count_; ++p) {
     const std::uint32_t port = leaf * hosts_count_ + p;
     const LinkParams& link = topology_.host_links[port];
-    hosts_.emplace_back(port, link, config.classes, latency_);
+    hosts_.emplace_back(port, link, config.classes, latency_, cut_through_ ? header_bytes : 0);
     ports_.emplace_back(link.rate, config.classes, marker(config_.ecn, link.rate));
     rates_.push_back(link.rate.bits_per_s);
+    reaction_.push_back(reaction_of(config_, link.rate));
   }
   for (const FabricPort& port : fabric_) {
     ports_.emplace_back(port.params.rate, config.classes, marker(config_.ecn, port.params.rate));
@@ -163,11 +165,12 @@ void Switch::gather(TimePs until) {
     }
     auto& pauses = port.in->pauses;
     pauses.refresh();
-    for (; !pauses.empty() && pauses.peek().at + reaction_[i] < until; pauses.take()) {
+    for (; !pauses.empty() && pauses.peek().at + reaction_[hosts_count_ + i] < until; pauses.take()) {
       PauseOnWire& item = pauses.peek();
       constexpr std::uint32_t bytes = pfc_frame_bytes + ethernet_overhead_bytes;
       if (!port.fate.harmless() && port.fate.of(item.at, bytes, true) != LinkFate::Outcome::arrives) continue;
-      order_.add(item.at + reaction_[i], reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&item) | pause_tag));
+      order_.add(item.at + reaction_[hosts_count_ + i],
+                 reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(&item) | pause_tag));
     }
   }
 }
@@ -215,19 +218,24 @@ TimePs Switch::earliest() const {
   for (std::uint32_t i = 0; i < fabric_.size(); ++i) {
     EthernetLink& in = *fabric_[i].in;
     if (!in.frames.empty()) at = std::min(at, in.frames.peek().at + latency_);
-    if (!in.pauses.empty()) at = std::min(at, in.pauses.peek().at + reaction_[i]);
+    if (!in.pauses.empty()) at = std::min(at, in.pauses.peek().at + reaction_[hosts_count_ + i]);
   }
   return at;
 }
 
 void Switch::timer(std::uint32_t which, TimePs now) {
   if (which < all_ports_) return output(which, now);
-  if (which < slot(slot_admission, 0)) {
+  if (which < slot(slot_port_pause, 0)) {
     const std::uint32_t port = which - slot(slot_host_pause, 0);
     hosts_[port].apply_pause();
     timers_.set(which, hosts_[port].next_pause());
     timers_.set(slot(slot_admission, port), hosts_[port].next_admission());
     return;
+  }
+  if (which < slot(slot_admission, 0)) {
+    const std::uint32_t port = which - slot(slot_port_pause, 0);
+    paused(port, port_pauses_[port].take(), {index_ << 16 | port, 0}, now);
+    return timers_.set(which, port_pauses_[port].next());
   }
   if (which < slot_refresh()) return admission(which - slot(slot_admission, 0), now);
   if (which == slot_watchdog()) return watchdog(now);

@@ -131,8 +131,8 @@ class Switch final : public Node {
   void start(Frame* frame, std::uint32_t out, TimePs now);
   void settle(std::uint32_t port);
   bool judge_ecn(Frame* frame, const EgressPort& port, std::uint64_t depth);
-  void flood(Frame* frame, TimePs now);
-  void mac_control(Frame* frame, TimePs now);
+  void flood(Frame* frame, TimePs tail, TimePs now);
+  void mac_control(Frame* frame, TimePs tail, TimePs now);
   void drop(Frame* frame, DropReason reason, TimePs now);
   void filter(Frame* frame, FilterReason reason);
 
@@ -154,11 +154,11 @@ class Switch final : public Node {
   [[nodiscard]] WireBytes wire_bytes_at(TimePs now) const;
 
   // Timer slots. Lower ones go first at equal times.
-  enum SlotKind : std::uint32_t { slot_output, slot_host_pause, slot_admission };
+  enum SlotKind : std::uint32_t { slot_output, slot_host_pause, slot_port_pause, slot_admission };
   [[nodiscard]] std::uint32_t slot(SlotKind kind, std::uint32_t port) const {
     return kind == slot_output ? port : all_ports_ + (kind - 1) * hosts_count_ + port;
   }
-  [[nodiscard]] std::uint32_t slot_refresh() const { return all_ports_ + 2 * hosts_count_; }
+  [[nodiscard]] std::uint32_t slot_refresh() const { return all_ports_ + 3 * hosts_count_; }
   [[nodiscard]] std::uint32_t slot_watchdog() const { return slot_refresh() + 1; }
 
   struct Delivery {  // a frame on its way to a host
@@ -182,9 +182,10 @@ class Switch final : public Node {
   SwitchTaps taps_;
   FramePool* copies_;
   std::vector<HostPort> hosts_;
-  std::vector<Delivery> deliveries_;  // [local port]
+  std::vector<Delivery> deliveries_;        // [local port]
+  std::vector<PendingPauses> port_pauses_;  // [local port] of its host, not in effect yet
   std::vector<FabricPort> fabric_;
-  std::vector<TimePs> reaction_;  // [fabric port]
+  std::vector<TimePs> reaction_;  // [port] to pause frames
   std::vector<EgressPort> ports_;
   std::vector<std::uint64_t> rates_;  // [port]
   Mmu mmu_;

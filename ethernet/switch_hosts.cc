@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The side of a leaf that its hosts see.
+#include <algorithm>
+
 #include "dataplane/parse.h"
 #include "ethernet/switch.h"
 
@@ -12,6 +14,7 @@ void Switch::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> s
 
 void Switch::admission(std::uint32_t port, TimePs now) {
   Frame* frame = hosts_[port].take();
+  const TimePs tail = hosts_[port].last_bit();
   timers_.set(slot(slot_admission, port), hosts_[port].next_admission());
   if (frame == nullptr) [[unlikely]] {
     ++books_.no_frame_memory;
@@ -20,18 +23,18 @@ void Switch::admission(std::uint32_t port, TimePs now) {
   ++books_.offered;
   books_.offered_bytes += frame->length;
   if (!taps_.host_in.empty() && taps_.host_in[port] != no_tap) [[unlikely]]
-    capture_->frame(taps_.host_in[port], now - latency_, frame);
+    capture_->frame(taps_.host_in[port], tail, frame);
   if (frame->length >= ethernet_header_bytes && bytes_of(frame)[12] == 0x88 && bytes_of(frame)[13] == 0x08) [[unlikely]]
-    return mac_control(frame, now);
+    return mac_control(frame, tail, now);
   const Verdict verdict = forwarder_->ingress(frame, now);
   switch (verdict.kind) {
     case Verdict::Kind::unicast:
       frame->out_port = verdict.port;
       if (needs_key_ && (route_[verdict.port] & remote) != 0) frame->scratch[1] = flow_key(frame, config_.hash.fields);
-      forward(frame, port, now - latency_, now);
+      forward(frame, port, tail, now);
       break;
     case Verdict::Kind::flood:
-      flood(frame, now);
+      flood(frame, tail, now);
       break;
     case Verdict::Kind::filter:
       filter(frame, verdict.filter);
@@ -42,7 +45,7 @@ void Switch::admission(std::uint32_t port, TimePs now) {
   }
 }
 
-void Switch::flood(Frame* frame, TimePs now) {
+void Switch::flood(Frame* frame, TimePs tail, TimePs now) {
   const std::uint32_t all = topology_.host_ports(), in_port = frame->in_port, in = topology_.local_of(in_port);
   if (all == 1) return filter(frame, FilterReason::same_port);
   if (needs_key_) frame->scratch[1] = flow_key(frame, config_.hash.fields);
@@ -57,18 +60,21 @@ void Switch::flood(Frame* frame, TimePs now) {
     }
     ++books_.replicated;
     copy->out_port = port;
-    forward(copy, in, now - latency_, now);
+    forward(copy, in, tail, now);
   }
   frame->out_port = last;
-  forward(frame, in, now - latency_, now);
+  forward(frame, in, tail, now);
 }
 
 // PAUSE and PFC end at the port that receives them.
-void Switch::mac_control(Frame* frame, TimePs now) {
+void Switch::mac_control(Frame* frame, TimePs tail, TimePs now) {
   const MacControl parsed = parse_mac_control({bytes_of(frame), frame->length});
   if (parsed.kind == MacControl::Kind::pfc) {
+    // What is taken out at the end of the pipeline was known to the MAC with its last bit: the reaction counts from
+    // there.
     const std::uint32_t port = topology_.local_of(frame->in_port);
-    paused(port, parsed.pfc, {index_ << 16 | port, 0}, now);
+    port_pauses_[port].add(std::max(now, tail + reaction_[port]), parsed.pfc);
+    timers_.set(slot(slot_port_pause, port), port_pauses_[port].next());
   }
   filter(frame, FilterReason::mac_control);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "dataplane/addresses.h"
 #include "dataplane/check.h"
 
 namespace weft::voq {
@@ -20,6 +21,7 @@ Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forward
       capture_(capture),
       taps_(std::move(taps)),
       copies_(copies),
+      port_pauses_(ports_),
       pfc_(ports_),
       uplinks_(config.topology, leaf, config.cells, config.voq.force_fabric, uplinks, config.seed, capture),
       reassembler_(config.topology.leaves * ports_ * traffic_classes, config.cells.reorder_window,
@@ -106,6 +108,12 @@ void Leaf::timer(std::uint32_t which, TimePs now) {
       hosts_[port].apply_pause();
       timers_.set(which, hosts_[port].next_pause());
       timers_.set(slot(slot_admission, port), hosts_[port].next_admission());
+      return;
+    case slot_port_pause:
+      outputs_[port].pause(port_pauses_[port].take(), now);
+      timers_.set(which, port_pauses_[port].next());
+      timers_.set(slot(slot_output, port), outputs_[port].next_event());
+      pauses_changed(port, now);
       return;
     case slot_admission:
       admission(port, now);
@@ -214,10 +222,11 @@ void Leaf::flood(Frame* frame, TimePs now) {
 void Leaf::mac_control(Frame* frame, TimePs now) {
   const MacControl parsed = parse_mac_control({bytes_of(frame), frame->length});
   if (parsed.kind == MacControl::Kind::pfc) {
+    // The reaction time counts from the frame's last bit, a pipeline ago.
     const std::uint32_t port = topology_.local_of(frame->in_port);
-    outputs_[port].pause(parsed.pfc, now);
-    timers_.set(slot(slot_output, port), outputs_[port].next_event());
-    pauses_changed(port, now);
+    const TimePs reaction = default_reaction_time(hosts_[port].link().rate);
+    port_pauses_[port].add(std::max(now, now - ingress_latency_ + reaction), parsed.pfc);
+    timers_.set(slot(slot_port_pause, port), port_pauses_[port].next());
   }
   filter(frame, FilterReason::mac_control);
 }
@@ -332,9 +341,7 @@ void Leaf::output(std::uint32_t port, TimePs now) {
     hosts_[port].pause_sent(*event.pfc, now);
     timers_.set(slot(slot_host_pause, port), hosts_[port].next_pause());
     if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) {
-      const auto bytes = build_pfc(
-          MacAddress{0x02, 0x77, 0x65, 0x66, static_cast<std::uint8_t>(leaf_), static_cast<std::uint8_t>(port)},
-          *event.pfc);
+      const auto bytes = build_pfc(port_mac(leaf_, port), *event.pfc);
       capture_->bytes(taps_.host_out[port], now, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
     }
   }

@@ -111,9 +111,10 @@ class Leaf final : public Node, private IngressEvents {
   WireBytes wire_bytes_now(bool keepalives) const;
   void measure_buffer(TimePs now) { buffer_meter_.set(ingress_.voq_bytes() + output_bytes_, now); }
 
-  // Timer slots: five for each port, then one for each block. Lower slots go first at equal times.
+  // Timer slots: six for each port, then one for each block. Lower slots go first at equal times.
   enum PortSlot : std::uint32_t {
     slot_host_pause,
+    slot_port_pause,
     slot_admission,
     slot_output,
     slot_grant,
@@ -134,6 +135,7 @@ class Leaf final : public Node, private IngressEvents {
   FramePool* copies_;
   std::vector<HostPort> hosts_;
   std::vector<scheduler::OutputPort> outputs_;
+  std::vector<PendingPauses> port_pauses_;  // [local port] of its host, not in effect yet
   PfcAccounting pfc_;
   cells::Uplinks uplinks_;
   std::vector<cells::CellReceiver> downlinks_;
