@@ -266,6 +266,22 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
 }
 
 void Fabric::warn(RunResult& result) const {
+  warn_of_polarisation(result);
+  warn_of_headroom(result);
+}
+
+// Two choices by one hash: of a spine's links to a leaf a frame takes the one that its uplink implies. With one spine
+// that is still all of them.
+void Fabric::warn_of_polarisation(RunResult& result) const {
+  const Topology& t = config_.topology;
+  const EthernetConfig& e = config_.ethernet;
+  if (e.load_balance != LoadBalance::ecmp || !e.hash.shared_seed || t.spines < 2 || t.parallel_links < 2) return;
+  result.warnings.push_back(
+      "ethernet.hash.seed: shared by leaves and spines, both of which choose between links: tiers "
+      "polarise, and some links carry nothing; per_switch cures it");
+}
+
+void Fabric::warn_of_headroom(RunResult& result) const {
   const Topology& t = config_.topology;
   const EthernetConfig& e = config_.ethernet;
   const bool lossless = std::find(config_.classes.lossless.begin(), config_.classes.lossless.end(), true) !=

@@ -49,6 +49,8 @@ class Fabric final : public weft::Fabric {
   [[nodiscard]] std::string port_of_root(std::uint32_t root) const;
   void collect_links(RunResult& result, TimePs end) const;
   void warn(RunResult& result) const;
+  void warn_of_polarisation(RunResult& result) const;
+  void warn_of_headroom(RunResult& result) const;
 
   FabricConfig config_;
   std::vector<std::unique_ptr<EthernetLink>> up_, down_;  // [fabric link]

@@ -39,7 +39,9 @@ ConstantConfig incast(std::uint32_t receiver, std::uint8_t traffic_class, double
 
 RunResult run(const FabricConfig& config, const std::vector<ConstantConfig>& traffic, TimePs duration) {
   testing::test_eal();
-  FramePool pool("fabric-test", 60'000, 2048);  // of each run its own: what is in flight at the end goes with it
+  // Of each run its own: what is in flight at the end goes with it.
+  const bool jumbo = config.forwarding.mtu > 2040;
+  FramePool pool("fabric-test", jumbo ? 12'000 : 60'000, jumbo ? max_frame_bytes + 8 : 2048);
   RunResult result;
   {
     const std::vector<KnownHost> known = modelled_hosts(config.topology);
@@ -136,6 +138,62 @@ TEST(EthernetFabric, DefaultHeadroomLosesNoLosslessFrame) {
   EXPECT_GT(pauses, 200u) << "the test is worth something only if PFC is at work";
 }
 
+// The worst case, for any rate, cable, frame length and reaction: full-size frames without a gap into a queue that
+// stands still, and pause frames held up by full-size frames of the other direction, by more or less from one pause to
+// the next. With the model's figure nothing is lost; it is tight to a frame, since the last frame counts whole where
+// the formula counts up to its end.
+TEST(EthernetFabric, HeadroomIsEnoughAtTheModelsWorstCaseAndNotAFrameBelow) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    Rng random(seed);
+    const std::uint64_t rates[] = {10 * G, 25 * G, 40 * G, 100 * G, 200 * G, 400 * G};
+    const LinkParams host{{rates[random.below(6)]}, 5_ns + random.below(5'000'000)};  // up to a kilometre
+    const auto length = static_cast<std::uint32_t>(800 + random.below(max_frame_bytes - 800 + 1));
+    FabricConfig config;
+    config.seed = seed;
+    config.topology = topology(2, 1, 3, host, {{8 * host.rate.bits_per_s}, 100_ns});
+    config.forwarding.mtu = length;
+    config.classes.pfc_reaction = 1 + random.below(2'000'000);
+    config.ethernet.latency = random.below(1'000'000);
+    config.ethernet.xon_offset_bytes = random.below(6000);
+    config.ethernet.watchdog.action = WatchdogAction::off;
+    const std::uint64_t model =
+        headroom_bytes(host.rate, host.delay, length, config.classes.pfc_reaction, config.ethernet.latency);
+    config.ethernet.buffer_bytes = 4 * (2 * model + 12 * length) + 50 * length;
+    std::vector<ConstantConfig> traffic;
+    const auto flow = [&](std::uint32_t from, std::uint32_t to, std::uint8_t traffic_class) -> ConstantConfig& {
+      ConstantConfig& one = traffic.emplace_back();
+      one.pattern = Pattern::one;
+      one.from = from;
+      one.to = to;
+      one.load = 1;
+      one.frames = {length};
+      one.traffic_class = traffic_class;
+      return one;
+    };
+    flow(0, 2, 3);
+    flow(3, 0, 0);  // towards the sender
+    // A class that goes first takes the receiver's link from time to time, for longer than the headroom takes to fill,
+    // and leaves it for longer than it takes to drain and to begin again.
+    const TimePs fills = WireClock(host.rate).time_of(model + 60 * length);
+    constexpr std::uint32_t times = 24;
+    for (std::uint32_t n = 0; n < times; ++n) {
+      ConstantConfig& first = flow(4, 2, 6);
+      first.start = n * 6 * fills;
+      first.stop = first.start + 2 * fills;
+    }
+    const auto lost = [&](std::uint64_t headroom) {
+      config.ethernet.headroom_bytes = headroom;
+      const RunResult result = run(config, traffic, times * 6 * fills);
+      EXPECT_GE(result.ethernet.pfc_xoff_sent, times) << "seed " << seed;
+      return dropped(result, DropReason::headroom_exceeded);
+    };
+    EXPECT_EQ(lost(model), 0u) << "seed " << seed;
+    // A frame less, and of what is left the share that is frames: overhead passes the wire, and takes no buffer.
+    const std::uint64_t wire = length + ethernet_overhead_bytes;
+    EXPECT_GT(lost((model - wire) * length / wire - 64), 0u) << "seed " << seed;
+  }
+}
+
 TEST(EthernetFabric, HeadroomBelowTheWorstCaseLosesFramesAndSaysSo) {
   FabricConfig config = small(600'000);
   const LinkParams& host = config.topology.host_links[0];
@@ -212,11 +270,33 @@ TEST(EthernetFabric, CutThroughSavesTheFrameButNotTheHeader) {
   one.to = 3;
   one.load = 0.1;
   config.ethernet.cut_through = true;
-  const RunResult result = run(config, {one}, 100_us);
-  // The first leaf has the whole frame (hosts are taken whole); spine and egress leaf wait for 72 bytes: preamble and
-  // header.
+  const TimePs ways = 2 * 50_ns + 2 * 250_ns + 3 * config.ethernet.latency;
+  // Every switch waits for 72 bytes: preamble and header. The host at the end has the frame when its last bit is in.
   const TimePs frame = (1500 + 24) * 8 * 10, header = 72 * 8 * 10;
-  EXPECT_EQ(result.latency.max, 2 * frame + 2 * header + 2 * 50_ns + 2 * 250_ns + 3 * config.ethernet.latency);
+  const RunResult result = run(config, {one}, 100_us);
+  EXPECT_EQ(result.latency.min, 3 * header + frame + ways);
+  EXPECT_EQ(result.latency.max, 3 * header + frame + ways);
+
+  // Onto a faster link a frame can only go whole, or its end would not be there in time; onto a slower one as it comes.
+  for (LinkParams& host : config.topology.host_links) host.rate = {25 * G};
+  const RunResult faster = run(config, {one}, 100_us);
+  EXPECT_EQ(faster.latency.max, 4 * frame + 2 * header + 4 * frame + ways);
+}
+
+// A frame that is being sent while it comes in is still one frame: what holds for store and forward holds here.
+TEST(EthernetFabric, CutThroughLosesNothingUnderPauses) {
+  FabricConfig config = small(700'000);
+  config.ethernet.cut_through = true;
+  for (std::uint32_t i = 0; i < config.topology.fabric_links.size(); i += 2)
+    config.topology.fabric_links[i].params.rate = {40 * G};
+  for (const LoadBalance balance : {LoadBalance::ecmp, LoadBalance::spray}) {
+    config.ethernet.load_balance = balance;
+    const RunResult result = run(config, {incast(0, 3, 0.7, 1500), incast(4, 4, 0.3, 200)}, 400_us);
+    EXPECT_GT(result.ethernet.pfc_xoff_sent, 10u);
+    EXPECT_EQ(result.frames.dropped_total(), 0u);
+    for (const FlowResult& flow : result.flows)
+      EXPECT_TRUE(balance == LoadBalance::spray || flow.out_of_order == 0) << flow.source;
+  }
 }
 
 }  // namespace
