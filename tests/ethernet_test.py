@@ -4,7 +4,7 @@
 import json
 
 import end_to_end
-from end_to_end import less_cost
+from end_to_end import less_cost, packets
 from ethernet_runs import Fabric, G, OVERHEAD, constant, dropped, topology
 
 
