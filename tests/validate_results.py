@@ -7,12 +7,12 @@ import sys
 
 import jsonschema
 
-SCHEMA = pathlib.Path(__file__).resolve().parent.parent / "docs" / "results-schema.json"
+DOCS = pathlib.Path(__file__).resolve().parent.parent / "docs"
 
 
-def problems(document):
+def problems(document, schema_name="results-schema.json"):
     """What is wrong with a parsed results.json, one line each."""
-    schema = json.loads(SCHEMA.read_text())
+    schema = json.loads((DOCS / schema_name).read_text())
     validator = jsonschema.validators.validator_for(schema)
     validator.check_schema(schema)
     return [f"{'/'.join(map(str, e.absolute_path)) or 'document'}: {e.message}"

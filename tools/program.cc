@@ -50,6 +50,7 @@ int run_program(int argc, const char* const* argv, const RunFabric& run) {
   app.require_subcommand(0, 1);
   add_run_command(app, exit_code, run);
   add_check_command(app, exit_code);
+  add_compare_command(app, exit_code);
   std::string overview;
   add_help_command(app, overview);
   overview = app.help();

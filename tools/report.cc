@@ -4,57 +4,15 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 
+#include "tools/json_text.h"
 #include "tools/link_balance.h"
 #include "tools/text.h"
 #include "tools/version.h"
 
 namespace weft {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-/// A number whose decimals are fixed by the schema. The library would choose them by value, so its text is kept, in a
-/// node kind that JSON itself lacks, until write() puts it out as it is.
-Json number(std::string text) { return Json::binary(std::vector<std::uint8_t>(text.begin(), text.end())); }
-Json fixed(double value, int decimals) { return number(fmt::format("{:.{}f}", value, decimals)); }
-Json ns(TimePs time) { return number(as_ns(time)); }
-
-void write(std::string& out, const Json& json, std::size_t indent, bool one_line) {
-  const auto line = [&](std::size_t depth) {
-    if (!one_line) out += '\n', out.append(2 * depth, ' ');
-  };
-  if (json.is_binary()) {
-    out.append(json.get_binary().begin(), json.get_binary().end());
-  } else if (json.is_object() && !json.empty()) {
-    char separator = '{';
-    for (const auto& [key, value] : json.items()) {
-      out += separator;
-      if (one_line && separator == ',') out += ' ';
-      separator = ',';
-      line(indent + 1);
-      out += Json(key).dump() + ": ";
-      write(out, value, indent + 1, one_line);
-    }
-    line(indent);
-    out += '}';
-  } else if (json.is_array() && !json.empty()) {  // a line for each link, flow, ...
-    char separator = '[';
-    for (const Json& value : json) {
-      out += separator;
-      if (one_line && separator == ',') out += ' ';
-      separator = ',';
-      line(indent + 1);
-      write(out, value, indent + 1, true);
-    }
-    line(indent);
-    out += ']';
-  } else {  // a file name may hold bytes that are no UTF-8
-    out += json.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-}
 
 /// Without samples there is no least and no most: null, which no script takes for a good latency.
 Json latency_json(const LatencySummary& s) {
@@ -272,10 +230,7 @@ std::string results_json(const RunResult& result, const Config& config) {
       {"replays", replays_json(result.replays)},
       {"warnings", result.warnings},
       {"cost", cost_json(result, config.run.workers)}};
-  std::string text;
-  write(text, document, 0, false);
-  text += '\n';
-  return text;
+  return json_text(document);
 }
 
 std::string flows_csv(const RunResult& result, const Topology& topology) {

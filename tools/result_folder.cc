@@ -63,12 +63,12 @@ int write_all(int fd, std::string_view content) {
 
 }  // namespace
 
-ResultFolder::ResultFolder(const std::string& out, const std::string& name, bool force) {
+ResultFolder::ResultFolder(const std::string& out, const std::string& name, bool force, const FolderKind& kind) {
   if (out.empty()) {
     const fs::path parent = "weft-results";
     created_ = create_folders(parent);
     for (unsigned n = 1;; ++n) {  // mkdir decides, so that two runs started together get two folders
-      path_ = parent / fmt::format("{}-{}", name, n);
+      path_ = parent / fmt::format("{}{}-{}", name, kind.suffix, n);
       if (::mkdir(path_.c_str(), 0777) == 0) break;
       if (errno != EEXIST) fail(path_, "cannot create the result folder", errno);
     }
@@ -88,13 +88,13 @@ ResultFolder::ResultFolder(const std::string& out, const std::string& name, bool
     if (empty) return;
     if (!force)
       throw UsageError(
-          fmt::format("--out {}: folder is not empty; give a new one, or --force to replace an earlier run's "
+          fmt::format("--out {}: folder is not empty; give a new one, or --force to replace an earlier {}'s "
                       "files in it",
-                      out));
-    if (!fs::exists(file("config.yaml")) && !fs::exists(file("results.json")))
-      throw UsageError(
-          fmt::format("--out {}: --force replaces an earlier run, and this folder holds none (no config.yaml)", out));
-    for (const std::string_view known : file_names) fs::remove(file(known));
+                      out, kind.what));
+    if (std::ranges::none_of(kind.marks, [&](std::string_view mark) { return fs::exists(file(mark)); }))
+      throw UsageError(fmt::format("--out {}: --force replaces an earlier {}, and this folder holds none (no {})", out,
+                                   kind.what, kind.marks.front()));
+    for (const std::string_view known : kind.files) fs::remove(file(known));
   } catch (...) {
     unlock();
     throw;

@@ -7,21 +7,32 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
 namespace weft {
 
+/// What a subcommand leaves in its folder.
+struct FolderKind {
+  std::string_view what;                    // "run"
+  std::string_view suffix;                  // of weft-results/<name><suffix>-<n>
+  std::span<const std::string_view> files;  // replaced by --force
+  std::span<const std::string_view> marks;  // one of these tells an earlier one's folder
+};
+
 class ResultFolder {
  public:
   static constexpr std::array<std::string_view, 7> file_names{
       "config.yaml", "results.json", "flows.csv", "series.csv", "links.csv", "latency.csv", "capture.pcapng"};
+  static constexpr std::array<std::string_view, 2> run_marks{"config.yaml", "results.json"};
+  static constexpr FolderKind run{"run", "", file_names, run_marks};
 
   /// `out`: the folder to use, created with its parents, and empty if it exists. Empty: a new
   /// weft-results/<name>-<n>, n being the first that is free. `force`: an earlier run's files in `out` are replaced.
   /// Throws UsageError where the folder holds something already or another run is using it, std::runtime_error where
   /// the disk refuses.
-  ResultFolder(const std::string& out, const std::string& name, bool force);
+  ResultFolder(const std::string& out, const std::string& name, bool force, const FolderKind& kind = run);
   ~ResultFolder();
   ResultFolder(const ResultFolder&) = delete;
   ResultFolder& operator=(const ResultFolder&) = delete;

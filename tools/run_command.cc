@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // `weft run CONFIG`: one run of one fabric, from the command line to a result folder (docs/running.md).
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,6 +21,7 @@
 #include "tools/report.h"
 #include "tools/result_folder.h"
 #include "tools/run.h"
+#include "tools/stop_signals.h"
 #include "tools/table.h"
 #include "tools/version.h"
 
@@ -34,34 +34,6 @@ struct RunArguments {
   std::optional<std::uint32_t> workers;
   std::optional<std::uint64_t> seed;
   bool json = false, strict = false, force = false;
-};
-
-std::atomic<bool> stop_requested{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
-
-void request_stop(int) { stop_requested = true; }
-
-/// While it lives, the first SIGINT or SIGTERM asks the run to end and the second ends the process at once.
-class StopSignals {
- public:
-  StopSignals() {
-    stop_requested = false;
-    struct sigaction action {};
-    action.sa_handler = request_stop;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-    ::sigaction(SIGINT, &action, &old_int_);
-    ::sigaction(SIGTERM, &action, &old_term_);
-  }
-  ~StopSignals() {
-    ::sigaction(SIGINT, &old_int_, nullptr);
-    ::sigaction(SIGTERM, &old_term_, nullptr);
-  }
-  StopSignals(const StopSignals&) = delete;
-  StopSignals& operator=(const StopSignals&) = delete;
-
- private:
-  struct sigaction old_int_ {
-  }, old_term_{};
 };
 
 /// One line on a terminal, redrawn a few times a second; nothing where stderr is a file or a pipe.
@@ -233,7 +205,7 @@ int run(const RunArguments& arguments, const RunFabric& fabric_run) {
     options.out_dir = folder.path().string();
     options.eal_arguments = arguments.eal;
     options.strict = arguments.strict;
-    options.stop = &stop_requested;
+    options.stop = &signals.requested();
     options.progress = [&progress](const RunProgress& p) { progress(p); };
     result = fabric_run(config, options);
   } catch (...) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+// The fabrics that one configuration is run through, as `--fabrics voq,ethernet,ethernet/spray` names them: a fabric,
+// and behind the slash how ethernet balances load.
+#include <string>
+#include <vector>
+
+#include "tools/config.h"
+
+namespace weft {
+
+struct FabricChoice {
+  std::string name;                    // "ethernet/spray"
+  std::string folder;                  // "ethernet-spray"
+  std::vector<std::string> overrides;  // as of --set, behind the user's own
+  std::vector<std::string> notes;      // for people: what is different from the config, beside the fabric
+};
+
+/// Reads the list and checks the configuration with each. Throws UsageError for a name that is none or stands there
+/// twice, ConfigError where the configuration does not hold for one of them.
+std::vector<FabricChoice> choose_fabrics(const std::vector<std::string>& names, const std::string& config,
+                                         const std::vector<std::string>& overrides);
+
+}  // namespace weft
