@@ -119,6 +119,26 @@ struct CaptureConfig {
   bool operator==(const CaptureConfig&) const = default;
 };
 
+struct ClockConfig {
+  bool wall = false;           // emulated time is held to real time, dilated
+  std::uint32_t dilation = 1;  // emulated seconds take so many real ones
+  TimePs idle = 50_us;         // real time that an idle worker sleeps between looks at its ports; 0: it spins
+  bool operator==(const ClockConfig&) const = default;
+};
+
+/// What a live port can do about 802.1Qbb pause frames.
+enum class PfcAbility : std::uint8_t { automatic, none, send, receive, both };
+
+struct PortConfig {        // a DPDK device at the end of a host link
+  std::uint32_t port = 0;  // host port that it is the host of
+  std::string device;      // devargs: "net_af_packet0,iface=veth0", "0000:3b:00.0"
+  std::uint32_t mtu = 0;   // of the device, as IP counts; 0: as the device has it
+  bool promiscuous = true, multicast = true;
+  std::uint64_t queue_bytes = 1 << 20;  // of each class, in front of the emulated link
+  PfcAbility pfc = PfcAbility::automatic;
+  bool operator==(const PortConfig&) const = default;
+};
+
 struct RunConfig {
   std::uint64_t seed = 1;
   std::uint32_t workers = 1;

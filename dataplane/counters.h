@@ -29,13 +29,26 @@ namespace weft {
   X(cell_lost,           "a cell of the frame was lost on a fabric link, and given up after the reorder timeout")  \
   X(link_down,           "frame lost on a link that was down")                                                     \
   X(link_error,          "frame corrupted on a link")                                                              \
-  X(watchdog,            "frame discarded by the PFC watchdog on a port that stayed paused")
+  X(watchdog,            "frame discarded by the PFC watchdog on a port that stayed paused")                        \
+  X(host_queue,          "live host sends faster than its emulated link, and the queue in front of it is full")     \
+  X(host_down,           "the live port that it was to leave by has no link")                                       \
+  X(host_mtu,            "longer than the live port that it was to leave by can send")
 
 #define WEFT_FILTER_REASONS(X)                                                       \
   X(link_local,          "802.1D link-local address: never forwarded by a bridge")   \
   X(same_port,           "destination is behind the port that the frame came from")  \
   X(mac_control,         "PAUSE or PFC: consumed by the port that received it")      \
   X(unmapped_port,       "static forwarding says nothing about the ingress port")
+
+/// What a live port lost: failures of the emulator and its machine, never network drops.
+#define WEFT_PORT_LOSSES(X)                                                                   \
+  X(rx_missed,     "arrived while the device's receive ring was full")                        \
+  X(rx_no_buffer,  "arrived when the device found no memory for it")                          \
+  X(rx_errors,     "arrived, and was refused by the device")                                  \
+  X(rx_socket,     "arrived while the packet socket's ring was full")                         \
+  X(rx_oversize,   "arrived longer than the device's MTU: its peer left segmentation to it")  \
+  X(tx_refused,    "delivered, and not taken by the device after all retries")                \
+  X(tx_errors,     "delivered, taken by the device, and not sent")
 
 // clang-format on
 
@@ -52,6 +65,11 @@ enum class FilterReason : std::uint8_t { WEFT_FILTER_REASONS(WEFT_ENUM_ENTRY) };
 inline constexpr std::array filter_reason_names{WEFT_FILTER_REASONS(WEFT_NAME_ENTRY)};
 inline constexpr std::array filter_reason_help{WEFT_FILTER_REASONS(WEFT_HELP_ENTRY)};
 inline constexpr std::size_t filter_reasons = filter_reason_names.size();
+
+enum class PortLoss : std::uint8_t { WEFT_PORT_LOSSES(WEFT_ENUM_ENTRY) };
+inline constexpr std::array port_loss_names{WEFT_PORT_LOSSES(WEFT_NAME_ENTRY)};
+inline constexpr std::array port_loss_help{WEFT_PORT_LOSSES(WEFT_HELP_ENTRY)};
+inline constexpr std::size_t port_losses = port_loss_names.size();
 
 #undef WEFT_ENUM_ENTRY
 #undef WEFT_NAME_ENTRY

@@ -6,6 +6,10 @@
 // in it: the conservative, lookahead-synchronous way of parallel simulation. Where windows lie follows from the model
 // alone (its delays, its stops, what is pending), so results do not depend on the number of workers.
 //
+// By a wall clock worker 0 is the timekeeper: it releases a window when real time has come, and with it says what time
+// it is. Where there are live ports, a frame may come in at any time; so idle time is jumped over as far as the clock
+// has come and no further, and ports are polled once a turn: when the windows up to the time of the last poll are done.
+//
 // Workers agree through published clocks: each says that it has finished window w, and what is the earliest thing
 // pending on its nodes. When nothing was sent in a window, the next one starts at the least of these: idle time costs
 // nothing.
@@ -16,6 +20,7 @@
 #include <optional>
 #include <vector>
 
+#include "dataplane/histogram.h"
 #include "dataplane/node.h"
 #include "dataplane/pacer.h"
 #include "dataplane/time.h"
@@ -28,6 +33,7 @@ struct KernelConfig {
   TimePs warmup = 0;
   TimePs sample_interval = 0;       // 0: no samples
   std::vector<TimePs> fault_times;  // any order, repeats allowed
+  bool live = false;                // nodes have live ports; needs a pacer, and lasts until `duration` or a stop
 };
 
 /// Called by worker 0 after each window, while other workers may already be in the next one.
@@ -42,7 +48,8 @@ class WindowObserver {
 
 class Kernel {
  public:
-  /// `nodes[i]` is advanced by worker `worker_of[i]`. Nothing is owned. `pacer` and `observer` may be nullptr.
+  /// `nodes[i]` is advanced by worker `worker_of[i]`. Nothing is owned. `pacer` (nullptr: the virtual clock) and
+  /// `observer` may be nullptr.
   Kernel(KernelConfig config, std::vector<Node*> nodes, std::vector<std::uint32_t> worker_of, std::uint32_t workers,
          const Pacer* pacer, WindowObserver* observer);
 
@@ -52,6 +59,13 @@ class Kernel {
   [[nodiscard]] TimePs end() const { return end_; }
   [[nodiscard]] std::uint64_t windows() const { return windows_; }
   [[nodiscard]] bool stopped_early() const { return stopped_early_; }
+
+  // By a wall clock. Of windows in which something was to be done: how far emulated time was behind at their start.
+  [[nodiscard]] const Histogram& lag() const { return lag_; }
+  /// Of these, those that began later than they were long.
+  [[nodiscard]] std::uint64_t late_windows() const { return late_windows_; }
+  /// Emulated behind wall time at the last window, for progress: by the observer only.
+  [[nodiscard]] TimePs lag_now() const { return lag_now_; }
 
  private:
   /// What a worker says at the end of a window. Two of them, by turns, so that a slow reader still finds it.
@@ -63,7 +77,17 @@ class Kernel {
     std::atomic<std::uint64_t> windows_done{0};
     Report report[2];
   };
+  /// The timekeeper's word on a window.
+  struct alignas(64) Release {
+    std::atomic<std::uint64_t> windows{0};  // that may be handled
+    TimePs now = 0;                         // by the clock
+    bool stop = false;                      // the run ends before this window
+  };
   void wait_for_all(std::uint64_t windows) const;
+  void release(std::uint64_t window, TimePs from);
+  void wait_for_release(std::uint64_t window) const;
+  void note_lag(TimePs from, TimePs until);
+  void finish(std::uint64_t windows, TimePs at, bool early);
 
   KernelConfig config_;
   std::vector<std::vector<Node*>> nodes_of_;
@@ -71,6 +95,10 @@ class Kernel {
   const Pacer* pacer_;
   WindowObserver* observer_;
   std::unique_ptr<WorkerState[]> states_;
+  Release release_;
+  Histogram lag_;
+  std::uint64_t late_windows_ = 0;
+  TimePs lag_now_ = 0;
   TimePs end_ = 0;
   std::uint64_t windows_ = 0;
   bool stopped_early_ = false;

@@ -337,26 +337,136 @@ TEST(Kernel, ARunWithoutTrafficEndsAtOnce) {
   EXPECT_EQ(mesh.nodes[2]->stops().back(), (Stop{window, stop_end}));
 }
 
-/// Real time as its own wait_for() makes it pass.
-class CountingPacer final : public Pacer {
+/// A wall clock that passes as it is looked at: `step` with each look.
+class StepPacer final : public Pacer {
  public:
-  void wait_for(TimePs from) const override {
-    ++calls;
-    TimePs seen = latest.load();
-    while (seen < from && !latest.compare_exchange_weak(seen, from)) {
-    }
+  explicit StepPacer(TimePs step) : step_(step) {}
+  bool wait_for(TimePs from) const override {
+    ++waits;
+    for (int looks = 0; looks < 100; ++looks)
+      if ((now_ += step_) >= from) return true;
+    return false;
   }
-  mutable std::atomic<std::uint64_t> calls{0};
-  mutable std::atomic<TimePs> latest{0};
+  TimePs now() const override { return now_; }
+  void rest(TimePs until) const override {
+    ++rests;
+    if (until > now_) now_ = std::min(until, now_ + 100 * step_);
+  }
+  mutable std::uint64_t waits = 0, rests = 0;
+
+ private:
+  TimePs step_;
+  mutable TimePs now_ = 0;
 };
 
-TEST(Kernel, EveryWorkerWaitsForThePacerBeforeEachWindow) {
+TEST(Kernel, AWallClockChangesNoWindow) {
+  Mesh paced(4), free_running(4);
+  for (Mesh* mesh : {&paced, &free_running}) mesh->nodes[0]->send_by_itself(0, 5_us, 3);
+  const StepPacer pacer(100_ps);
+  const auto kernel = paced.run(config_of({}), 2, &pacer);
+  const auto other = free_running.run(config_of({}), 1);
+  EXPECT_EQ(kernel->windows(), other->windows());
+  EXPECT_EQ(kernel->end(), other->end());
+  for (std::size_t i = 0; i < paced.nodes.size(); ++i)
+    EXPECT_EQ(paced.nodes[i]->windows(), free_running.nodes[i]->windows());
+  EXPECT_GE(pacer.waits, kernel->windows());
+  EXPECT_GE(pacer.now(), paced.nodes[0]->windows().back().first) << "a window began before its time";
+}
+
+TEST(Kernel, LagIsWhatTheClockIsAheadAtAWindowsStart) {
   Mesh mesh(4);
-  mesh.nodes[0]->send_by_itself(0, 5_us, 3);
-  CountingPacer pacer;
-  const auto kernel = mesh.run(config_of({}), 2, &pacer);
-  EXPECT_EQ(pacer.calls.load(), 2 * kernel->windows());
-  EXPECT_EQ(pacer.latest.load(), mesh.nodes[0]->windows().back().first);
+  mesh.nodes[0]->send_by_itself(0, 1_ns, 1'000);
+  const StepPacer pacer(1'500_ps);  // half as fast again as windows of 1 ns follow each other
+  const auto kernel = mesh.run(config_of({}), 1, &pacer);
+  EXPECT_EQ(kernel->lag().count(), kernel->windows());
+  // Half a nanosecond more with each window; what the edges of the run add is below two of them.
+  EXPECT_NEAR(static_cast<double>(kernel->lag().max()), 500.0 * static_cast<double>(kernel->windows()), 1'000);
+  EXPECT_GE(kernel->late_windows(), kernel->windows() - 2);
+}
+
+TEST(Kernel, AStopEndsAWait) {
+  Mesh mesh(2);
+  mesh.nodes[0]->send_by_itself(1_s, 1_ns, 1);
+  Watcher watcher(1_ns);
+  const StepPacer pacer(1_us);
+  const auto kernel = mesh.run(config_of({}), 2, &pacer, &watcher);
+  EXPECT_TRUE(kernel->stopped_early());
+  EXPECT_LT(kernel->end(), 1_s) << "the pause had not passed";
+}
+
+/// Has a live port: what comes in at given times of the clock.
+class LiveNode final : public Node {
+ public:
+  explicit LiveNode(std::vector<TimePs> arrivals) : arrivals_(std::move(arrivals)) {}
+  void poll(TimePs now) override {
+    EXPECT_GE(now, done_) << "the time of a poll has been handled already";
+    ++polls;
+    for (; next_ < arrivals_.size() && arrivals_[next_] <= now; ++next_) {
+      ready_.push_back(now);
+      worst_wait = std::max(worst_wait, now - arrivals_[next_]);
+    }
+  }
+  void advance(TimePs from, TimePs until) override {
+    EXPECT_GE(from, done_);
+    done_ = until;
+    for (; handled < ready_.size() && ready_[handled] < until; ++handled) EXPECT_GE(ready_[handled], from);
+  }
+  TimePs earliest() const override { return handled < ready_.size() ? ready_[handled] : never; }
+  bool sent_in_window() const override { return false; }
+  void at_stop(TimePs, std::uint32_t kinds) override { stops |= kinds; }
+  void flush() override { flushed = handled; }
+
+  std::size_t handled = 0, flushed = 0;
+  std::uint64_t polls = 0;
+  std::uint32_t stops = 0;
+  TimePs worst_wait = 0;
+
+ private:
+  std::vector<TimePs> arrivals_;
+  std::vector<TimePs> ready_;
+  std::size_t next_ = 0;
+  TimePs done_ = 0;
+};
+
+TEST(Kernel, LivePortsArePolledWhileNothingElseHappens) {
+  for (const std::uint32_t workers : {1u, 2u}) {
+    std::vector<TimePs> times;
+    for (TimePs at = 1_us; at < 1_ms; at += 7'123_ps) times.push_back(at);
+    LiveNode a(times), b({500_us});
+    KernelConfig config = config_of({});
+    config.live = true;
+    config.duration = 2_ms;
+    const StepPacer pacer(300_ps);
+    Kernel kernel(config, {&a, &b}, {0, workers - 1}, workers, &pacer, nullptr);
+    std::thread other([&] {
+      if (workers == 2) kernel.work(1);
+    });
+    kernel.work(0);
+    other.join();
+    EXPECT_EQ(kernel.end(), 2_ms);
+    EXPECT_EQ(a.handled, times.size());
+    EXPECT_EQ(a.flushed, a.handled);
+    EXPECT_EQ(b.handled, 1u);
+    EXPECT_GT(pacer.rests, 0u) << "the second half is idle";
+    EXPECT_LT(a.worst_wait, 40_ns) << "a few looks at the clock; no rest while frames come 7 ns apart";
+    EXPECT_TRUE((a.stops & stop_end) != 0);
+  }
+}
+
+TEST(Kernel, ALateLiveRunLosesNoStopAndNoFrame) {
+  std::vector<TimePs> times;
+  for (TimePs at = 0; at < 100_us; at += 10_ns) times.push_back(at);
+  LiveNode node(times);
+  KernelConfig config = config_of({});
+  config.live = true;
+  config.duration = 200_us;
+  config.sample_interval = 1_us;
+  const StepPacer pacer(5_ns);  // five windows pass with each look
+  Kernel kernel(config, {&node}, {0}, 1, &pacer, nullptr);
+  kernel.work(0);
+  EXPECT_EQ(node.handled, times.size());
+  EXPECT_EQ(node.flushed, node.handled);
+  EXPECT_TRUE((node.stops & stop_sample) != 0);
 }
 
 }  // namespace

@@ -32,6 +32,12 @@ class Node {
   /// warm-up, a row of the time series. The kernel cuts windows so that these fall on a window's edge.
   virtual void at_stop(TimePs now, std::uint32_t stop_kinds) = 0;
 
+  /// Live ports, if it has any. By the wall clock it is emulated time `now`: takes what has come in from their devices,
+  /// none of it ready before `now`. Only between windows, and `now` is not before what has been handled.
+  virtual void poll(TimePs /*now*/) {}
+  /// Gives devices what has been delivered to live ports since the last time.
+  virtual void flush() {}
+
   /// Where tap points write; nullptr: this node records nothing.
   [[nodiscard]] virtual CaptureBuffer* capture() { return nullptr; }
 };

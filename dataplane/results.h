@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 // What a run found out, as plain data. The fabric fills it, tools/report writes it (docs/results-schema.json).
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -137,6 +139,31 @@ struct ReplayResult {
   std::vector<std::string> notes;   // one line each, for people
 };
 
+/// A run by the wall clock: how well the machine kept up. All times are emulated ones.
+struct ClockResult {
+  std::uint32_t dilation = 1;
+  std::uint64_t windows = 0;  // in which something happened
+  std::uint64_t late = 0;     // of these, begun later than their own length
+  LatencySummary lag;         // of these, at their start: emulated behind wall time
+  TimePs behind = 0;          // at the end of the run
+};
+
+struct PortResult {    // a live port, whole run
+  std::string name;    // "leaf0:p3"
+  std::string device;  // as in the config
+  std::string driver;  // DPDK's name of it
+  std::string pfc;     // what it does about 802.1Qbb frames, for people
+  std::uint32_t mtu = 0;
+  std::uint64_t rx_frames = 0, rx_bytes = 0;  // taken from the device
+  std::uint64_t tx_frames = 0, tx_bytes = 0;  // given to the device
+  std::uint64_t waiting = 0;                  // taken, and not yet on the emulated link at the end
+  std::uint64_t completed_checksums = 0;      // frames whose sender had left the TCP or UDP checksum to its device
+  std::uint64_t pfc_sent = 0, pfc_received = 0;
+  std::uint64_t link_losses = 0;  // times that the link went down
+  bool link_up = false;           // at the end
+  std::array<std::uint64_t, port_losses> lost{};
+};
+
 struct CostResult {  // the only part that may differ between two runs of one model
   double wall_s = 0, cpu_s = 0;
   std::uint64_t windows = 0, events = 0;
@@ -169,6 +196,8 @@ struct RunResult {
   std::vector<SeriesRow> series;  // ordered by (time, node)
   std::vector<LinkSample> link_series;
   std::vector<ReplayResult> replays;
+  std::optional<ClockResult> clock;  // none: virtual
+  std::vector<PortResult> ports;     // live ones, as configured
   std::vector<std::string> warnings;
   CostResult cost;
 };
