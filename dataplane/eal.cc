@@ -349,7 +349,8 @@ Eal::Eal(const EalOptions& options) : workers_(options.workers) {
     throw std::runtime_error(fmt::format("{} workers asked for, but the EAL arguments '{}' give {} lcores", workers_,
                                          options.extra, rte_lcore_count()));
   // A device backed by shared memory (vhost, memif) needs the memfd.
-  if (own_memory && !huge_pages_ && !devices && !vdevs) rte_memseg_list_walk(make_private_and_huge, nullptr);
+  if (own_memory && !huge_pages_ && !devices && !vdevs && !options.shared_memory)
+    rte_memseg_list_walk(make_private_and_huge, nullptr);
 
   control_cpus_ = caller_cpus_;
   if (options.pin || !own_lcores) {

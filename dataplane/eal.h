@@ -19,6 +19,7 @@ struct EalOptions {
   Memory memory = Memory::automatic;
   bool pin = false;      // one CPU a worker, as live ports want; else the kernel places workers on the CPUs allowed
   bool devices = false;  // look for PCI devices
+  bool shared_memory = false;  // a device's peer maps this process' memory (virtio-user)
   std::string
       extra;  // more EAL arguments, as of `--eal "…"`; what they say about memory, lcores or logs replaces the above
 };

@@ -15,6 +15,8 @@
 
 namespace weft {
 
+class LivePort;
+
 class Fabric {
  public:
   Fabric() = default;
@@ -36,6 +38,8 @@ class Fabric {
 
   /// `port` is a host port, by its fabric-wide number.
   virtual void add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool) = 0;
+  /// A live port in the place of `port`'s host, beside what other sources it may have. Not owned.
+  virtual void add_live_port(std::uint32_t port, LivePort* live) = 0;
   /// Frames delivered so far; only between windows or as a rough figure for progress.
   [[nodiscard]] virtual std::uint64_t delivered() const = 0;
 

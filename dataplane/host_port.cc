@@ -29,9 +29,10 @@ void HostPort::choose() {
     if (source.ready == never) continue;
     // The wire may have become free, and the frame have started, before a pause that is known by now.
     const TimePs start = pauses_.may_start(source.traffic_class, std::max(source.ready, free_at_));
-    if (start < start_ || (start == start_ && source.ready < chosen_ready)) {
+    const TimePs ready = source.urgent ? 0 : source.ready;
+    if (start < start_ || (start == start_ && ready < chosen_ready)) {
       start_ = start;
-      chosen_ready = source.ready;
+      chosen_ready = ready;
       chosen_ = i;
     }
   }

@@ -26,6 +26,10 @@ class HostPort {
   HostPort(HostPort&&) = default;
 
   void add_source(std::unique_ptr<FrameSource> source, FramePool* pool);
+  /// A source has got frames by itself, which are ready at `now` or later; what it showed before is still there.
+  void source_filled(TimePs now) {
+    if (start_ > now) choose();
+  }
 
   /// When the next frame is admitted at the leaf; never: the host has nothing to send, or all of it is paused without
   /// end.

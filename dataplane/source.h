@@ -25,6 +25,7 @@ class FrameSource {
   TimePs ready = never;           // the next frame may start at this time, not before; never: no more frames
   std::uint32_t next_length = 0;  // of the next frame, without FCS
   std::uint8_t traffic_class = 0;
+  bool urgent = false;  // goes before all that waits for the wire: MAC control
 };
 
 }  // namespace weft

@@ -193,6 +193,10 @@ void Fabric::add_source(std::uint32_t port, std::unique_ptr<FrameSource> source,
   switches_[config_.topology.leaf_of(port)]->add_source(config_.topology.local_of(port), std::move(source), pool);
 }
 
+void Fabric::add_live_port(std::uint32_t port, LivePort* live) {
+  switches_[config_.topology.leaf_of(port)]->add_live_port(config_.topology.local_of(port), live);
+}
+
 std::uint64_t Fabric::delivered() const {
   std::uint64_t frames = 0;
   for (const auto& one : switches_) frames += one->books().delivered;

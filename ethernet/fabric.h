@@ -36,6 +36,7 @@ class Fabric final : public weft::Fabric {
   [[nodiscard]] const std::vector<TimePs>& fault_times() const override { return fault_times_; }
   [[nodiscard]] const std::vector<TapPoint>& taps() const override { return taps_; }
   void add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool) override;
+  void add_live_port(std::uint32_t port, LivePort* live) override;
   [[nodiscard]] std::uint64_t delivered() const override;
   void collect(RunResult& result, TimePs end) const override;
 

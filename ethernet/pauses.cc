@@ -52,6 +52,7 @@ void Switch::transmit_pause(std::uint32_t p, TimePs now) {
   TapId tap = no_tap;
   if (p < hosts_count_) {
     hosts_[p].pause_sent(pfc, end);
+    live_.pfc(p, pfc);
     timers_.set(slot(slot_host_pause, p), hosts_[p].next_pause());
     if (!taps_.host_out.empty()) tap = taps_.host_out[p];
   } else {

@@ -98,6 +98,7 @@ Switch::Switch(std::uint32_t index, std::uint32_t leaf, std::string name, const 
       capture_(capture),
       taps_(std::move(taps)),
       copies_(copies),
+      live_(hosts_count_),
       deliveries_(hosts_count_),
       port_pauses_(hosts_count_),
       fabric_(std::move(fabric_ports)),
@@ -176,6 +177,7 @@ void Switch::gather(TimePs until) {
 }
 
 void Switch::advance(TimePs from, TimePs until) {
+  if (live_.any()) live_arrivals(from, until);
   order_.begin(from, until);
   gather(until);
   order_.sort();
@@ -213,7 +215,7 @@ void Switch::advance(TimePs from, TimePs until) {
 }
 
 TimePs Switch::earliest() const {
-  TimePs at = timers_.earliest();
+  TimePs at = std::min(timers_.earliest(), live_.earliest());
   for (const Delivery& delivery : deliveries_) at = std::min(at, delivery.end);
   for (std::uint32_t i = 0; i < fabric_.size(); ++i) {
     EthernetLink& in = *fabric_[i].in;

@@ -20,6 +20,7 @@
 #include "dataplane/forward.h"
 #include "dataplane/host_port.h"
 #include "dataplane/link_fate.h"
+#include "dataplane/live_hosts.h"
 #include "dataplane/node.h"
 #include "dataplane/timer_tree.h"
 #include "dataplane/topology.h"
@@ -86,9 +87,12 @@ class Switch final : public Node {
   [[nodiscard]] TimePs earliest() const override;
   [[nodiscard]] bool sent_in_window() const override { return sent_in_window_; }
   void at_stop(TimePs now, std::uint32_t kinds) override;
+  void poll(TimePs now) override { live_.poll(now); }
+  void flush() override { live_.flush(); }
   [[nodiscard]] CaptureBuffer* capture() override { return capture_; }
 
   void add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> source, FramePool* pool);
+  void add_live_port(std::uint32_t local_port, LivePort* live);
 
   // For the results, when the run is over. Ports: hosts first, then fabric ports.
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -130,6 +134,7 @@ class Switch final : public Node {
   void enqueue(Frame* frame, std::uint32_t in, std::uint32_t out, TimePs ready, TimePs now);
   void start(Frame* frame, std::uint32_t out, TimePs now);
   void settle(std::uint32_t port);
+  void live_arrivals(TimePs from, TimePs until);
   bool judge_ecn(Frame* frame, const EgressPort& port, std::uint64_t depth);
   void flood(Frame* frame, TimePs tail, TimePs now);
   void mac_control(Frame* frame, TimePs tail, TimePs now);
@@ -182,6 +187,7 @@ class Switch final : public Node {
   SwitchTaps taps_;
   FramePool* copies_;
   std::vector<HostPort> hosts_;
+  LiveHosts live_;
   std::vector<Delivery> deliveries_;        // [local port]
   std::vector<PendingPauses> port_pauses_;  // [local port] of its host, not in effect yet
   std::vector<FabricPort> fabric_;

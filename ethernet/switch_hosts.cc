@@ -12,6 +12,28 @@ void Switch::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> s
   timers_.set(slot(slot_admission, local_port), hosts_[local_port].next_admission());
 }
 
+void Switch::add_live_port(std::uint32_t local_port, LivePort* live) {
+  live_.add(local_port, live, hosts_[local_port]);
+}
+
+void Switch::live_arrivals(TimePs from, TimePs until) {
+  const auto offered = [this](const Frame* frame) {
+    ++books_.offered;
+    books_.offered_bytes += frame->length;
+  };
+  live_.arrive(
+      hosts_, from, until,
+      [&](Frame* frame, DropReason why) {
+        offered(frame);
+        drop(frame, why, from);
+      },
+      [&](Frame* frame) {
+        offered(frame);
+        filter(frame, FilterReason::mac_control);
+      },
+      [&](std::uint32_t p) { timers_.set(slot(slot_admission, p), hosts_[p].next_admission()); });
+}
+
 void Switch::admission(std::uint32_t port, TimePs now) {
   Frame* frame = hosts_[port].take();
   const TimePs tail = hosts_[port].last_bit();
@@ -88,13 +110,16 @@ void Switch::filter(Frame* frame, FilterReason reason) {
 void Switch::settle(std::uint32_t port) {
   Delivery& delivery = deliveries_[port];
   Frame* frame = delivery.frame;
+  const TimePs end = delivery.end;
+  delivery = {};
+  if (DropReason why{}; live_.refuses(port, frame, why)) [[unlikely]]
+    return drop(frame, why, end);
   ++books_.delivered;
   books_.delivered_bytes += frame->length;
-  delivery_->delivered(frame, delivery.end + hosts_[port].link().delay);
+  delivery_->delivered(frame, end + hosts_[port].link().delay);
   if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) [[unlikely]]
-    capture_->frame(taps_.host_out[port], delivery.end, frame);
-  free_frame(frame);
-  delivery = {};
+    capture_->frame(taps_.host_out[port], end, frame);
+  live_.finish(port, frame);
 }
 
 }  // namespace weft::ethernet

@@ -20,6 +20,7 @@ struct Config {
   std::string source;  // file it came from, for messages
   FabricKind fabric = FabricKind::voq;
   Topology topology;
+  ClockConfig clock;
   RunConfig run;
   ForwardingConfig forwarding;
   ClassesConfig classes;
@@ -27,6 +28,7 @@ struct Config {
   scheduler::SchedulerConfig scheduler;
   cells::CellConfig cells;
   ethernet::EthernetConfig ethernet;
+  std::vector<PortConfig> ports;
   std::vector<TrafficConfig> traffic;
   std::vector<FaultConfig> faults;
   CaptureConfig capture;

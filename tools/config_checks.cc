@@ -32,6 +32,14 @@ void check_run(const Config& config, const YamlNode& root) {
                      format_time(run.warmup), format_time(*run.duration)));
 }
 
+void check_clock(const Config& config, const YamlNode& root) {
+  if (config.clock.wall) return;
+  if (!config.ports.empty())
+    fail(root, {"clock.mode", "ports"}, "live ports run by real time; accepted: clock: {mode: wall}, or no ports");
+  if (config.clock.dilation != 1)
+    fail(root, {"clock.dilation"}, "only a wall clock can be slowed; accepted: 1, or mode: wall");
+}
+
 void check_forwarding(const Config& config, const YamlNode& root) {
   const ForwardingConfig& forwarding = config.forwarding;
   if (!forwarding.routes.empty() && forwarding.mode != ForwardingMode::route)
@@ -137,6 +145,7 @@ void check_constant(const Config& config, const ConstantConfig& constant, const 
 
 void check_together(const Config& config, const YamlNode& root) {
   check_run(config, root);
+  check_clock(config, root);
   check_forwarding(config, root);
   check_ecn(config, root);
   check_ethernet(config, root);

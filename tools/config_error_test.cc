@@ -28,7 +28,7 @@ TEST(ConfigErrors, UnknownKeys) {
       "run.yaml:2: scheduler.credit_byte: unknown key; did you mean credit_bytes? accepted: credit_bytes, speedup, "
       "egress_buffer, latency");
   // Sections of fabrics to come are no keys yet.
-  for (const char* key : {"roce", "ports"})
+  for (const char* key : {"roce", "guests"})
     EXPECT_EQ(error_of(std::string(key) + ": {}\n").find(std::string("run.yaml:1: ") + key + ": unknown key; "), 0u)
         << key;
   EXPECT_EQ(error_of("traffic: [{workload: {}}]"),
@@ -275,12 +275,22 @@ TEST(ConfigErrors, TrafficThatMakesNoSense) {
             std::string::npos);
 }
 
-TEST(ConfigErrors, WhatIsNotBuiltYet) {
-  EXPECT_EQ(
-      error_of("clock:\n  mode: wall\n"),
-      "run.yaml:2: clock.mode: live ports are not built yet, and only they need the wall clock; accepted: virtual");
-  EXPECT_NE(error_of("clock: {dilation: 1000}").find("clock.dilation: \"1000\" slows a wall clock only"),
+TEST(ConfigErrors, LivePortsAndTheClock) {
+  EXPECT_EQ(error_of("clock: {mode: wall, dilation: 1000, idle: spin}"), "none");
+  EXPECT_NE(error_of("clock: {dilation: 1000}").find("clock.dilation: only a wall clock can be slowed; accepted: 1"),
             std::string::npos);
+  EXPECT_NE(error_of("clock: {mode: sometimes}").find("accepted: virtual | wall"), std::string::npos);
+  const std::string port = "ports: [{at: leaf0:p0, dev: net_null0}";
+  EXPECT_EQ(error_of("clock: {mode: wall}\n" + port + "]"), "none");
+  EXPECT_EQ(error_of(port + "]"),
+            "run.yaml:1: ports: live ports run by real time; accepted: clock: {mode: wall}, or no ports");
+  EXPECT_NE(error_of("clock: {mode: wall}\n" + port + ", {at: 0, dev: net_null1}]").find("is given twice"),
+            std::string::npos);
+  EXPECT_NE(error_of("clock: {mode: wall}\nports: [{at: leaf0:p0}]").find("dev"), std::string::npos);
+  EXPECT_NE(error_of("clock: {mode: wall}\nports: [{at: leaf0:p0, dev: \"\"}]").find("is empty"), std::string::npos);
+}
+
+TEST(ConfigErrors, WhatIsNotBuiltYet) {
   EXPECT_EQ(error_of("fabric: infiniband"),
             "run.yaml:1: fabric: \"infiniband\" is not known here; accepted: voq | ethernet");
   EXPECT_EQ(error_of("fabric: ethernet"), "none");

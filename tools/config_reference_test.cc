@@ -74,12 +74,15 @@ TEST(Reference, HasEveryKeyAndItsExamplesAreValid) {
   for (const std::string& key : keys)
     EXPECT_NE(std::find(present.begin(), present.end(), key), present.end()) << key << " is not in the reference\n";
   // Routes and port maps exclude each other; the rest loads as it stands.
-  const Config routed = parse_config(text, "a.yaml", {"forwarding.mode=route", "forwarding.static=[]"});
-  const Config fixed = parse_config(text, "a.yaml", {"forwarding.mode=static", "forwarding.routes=[]"});
+  const Config routed =
+      parse_config(text, "a.yaml", {"clock.mode=wall", "forwarding.mode=route", "forwarding.static=[]"});
+  const Config fixed =
+      parse_config(text, "a.yaml", {"clock.mode=wall", "forwarding.mode=static", "forwarding.routes=[]"});
   EXPECT_EQ(routed.forwarding.routes.size(), 1u);
   EXPECT_EQ(fixed.forwarding.fixed.size(), 1u);
   EXPECT_EQ(fixed.traffic.size(), 2u);
   EXPECT_EQ(fixed.faults.size(), 5u);
+  EXPECT_EQ(fixed.ports.size(), 1u);
 }
 
 TEST(Reference, EveryKeyIsExplained) {

@@ -41,24 +41,25 @@ std::string prefix_problem(const std::string& text) {
   return "";
 }
 
-/// `clock:` has one mode so far; both keys are there for the configs of live ports to come.
-Value clock_value() {
-  Value mode;
-  mode.accepts = mode.unit = "virtual";
-  mode.read = [](const YamlNode& node) {
-    if (scalar_of(node, "virtual") == "wall")
-      node.fail("live ports are not built yet, and only they need the wall clock; accepted: virtual");
-    if (node.scalar != "virtual") refuse(node, "is no clock", "virtual");
+Section clock_section(ClockConfig& clock) {
+  return {
+      {"mode", choice<bool>(clock.wall, {{"virtual", false}, {"wall", true}}),
+       "virtual: emulated time runs as fast as it can and jumps over idle stretches; wall: it is held to real time, as "
+       "live ports need it"},
+      {"dilation", count(clock.dilation, {1, 1'000'000}),
+       "wall: emulated seconds take so many real ones (1000: a 400 Mb/s host carries a 400G port)"},
+      {"idle", time(clock.idle, {1_us, 10_ms}, "spin"),
+       "wall: real time that a worker with nothing to do sleeps; spin: it never does, which costs a CPU and gives the "
+       "least delay"},
   };
-  mode.write = [] { return "virtual"; };
-  Value dilation;
-  dilation.accepts = dilation.unit = "1";
-  dilation.read = [](const YamlNode& node) {
-    if (scalar_of(node, "1") != "1") refuse(node, "slows a wall clock only", "1, or mode: wall once it is built");
-  };
-  dilation.write = [] { return "1"; };
-  return mapping({{"mode", mode, "emulated time runs as fast as it can and jumps over idle stretches"},
-                  {"dilation", dilation, "emulated seconds take so many real ones (wall clock, to come)"}});
+}
+
+/// Devargs are DPDK's own; what is checked here is that there is something, on one line.
+std::string device_problem(const std::string& text) {
+  if (text.empty()) return "is empty";
+  for (const char c : text)
+    if (static_cast<unsigned char>(c) <= 0x20) return "holds blanks";
+  return "";
 }
 
 }  // namespace
@@ -75,15 +76,15 @@ Section config_section(Config& config) {
       {"fabric", choice<FabricKind>(config.fabric, {{"voq", FabricKind::voq}, {"ethernet", FabricKind::ethernet}}),
        "voq: the scheduled fabric; ethernet: shared buffers, PFC, ECN, ECMP"},
       {"topology", topology_value(config.topology), "which switches there are and how they are joined"},
-      {"clock", clock_value(), "what paces emulated time"},
+      {"clock", mapping(clock_section(config.clock)), "what paces emulated time"},
       {"workers", count(run.workers, {1, 128}), "threads, each with a core of its own; results do not depend on it"},
       {"seed", count(run.seed, {0, ~std::uint64_t{0}}), "of everything random; the same seed gives the same result"},
       {"warmup", time(run.warmup, any_time),
        "first part of the run, left out of rates and percentiles (counts are of it all)"},
       {"duration", time_or(run.duration, some_time, "drained"),
-       "emulated time; drained: until the traffic has been carried"},
+       "emulated time; drained: until the traffic has been carried, with live ports until Ctrl-C"},
       {"sample_interval", time(run.sample_interval, some_time, "auto"),
-       "between rows of series.csv; auto: a 200th of the duration, 1ms without one"},
+       "between rows of series.csv; auto: a 200th of the duration; without one 1ms, and 1s by the wall clock"},
       {"frame_pool", count(run.frame_pool, {64, 1u << 30}, "auto"),
        "frames that may be inside at once, taken from memory at start; auto: from the model's buffers"},
       {"forwarding", mapping(forwarding_section(config.forwarding, config.topology)), "how a leaf finds a frame's way"},
@@ -93,11 +94,45 @@ Section config_section(Config& config) {
        "scheduled fabric, egress leaf: grants, output queues"},
       {"cells", mapping(cells_section(config.cells)), "scheduled fabric, between leaves: the cell fabric"},
       {"ethernet", mapping(ethernet_section(config.ethernet)), "Ethernet fabric: switches, leaf and spine alike"},
+      {"ports", ports_value(config.ports, config.topology), "live ports: DPDK devices as hosts (docs/live.md)"},
       {"traffic", traffic_value(config.traffic, config.topology, config.source),
        "one entry or a list that runs together"},
       {"faults", faults_value(config.faults, config.topology), "what happens to fabric links during the run"},
       {"capture", mapping(capture_section(config.capture, config.topology)), "what capture.pcapng shows"},
   };
+}
+
+Value ports_value(std::vector<PortConfig>& ports, const Topology& topology) {
+  const auto section = [&topology](PortConfig& one) -> Section {
+    return {
+        {"at", port(one.port, topology), "host port that the device is the host of", true},
+        {"dev", text(one.device, "DPDK devargs: net_af_packet0,iface=veth0, or a PCI address", device_problem),
+         "DPDK device, as DPDK writes it", true},
+        {"mtu", count(one.mtu, {68, max_frame_bytes - 14}, "keep"),
+         "set on the device, in bytes as IP counts; keep: as it is"},
+        {"promiscuous", flag(one.promiscuous), "take frames to any address"},
+        {"multicast", flag(one.multicast), "take frames to any group"},
+        {"queue", size(one.queue_bytes, {64u << 10, size_max}),
+         "of each class, in front of the emulated link: what the host sends faster than that is dropped beyond it"},
+        {"pfc",
+         choice<PfcAbility>(one.pfc, {{"auto", PfcAbility::automatic},
+                                      {"none", PfcAbility::none},
+                                      {"send", PfcAbility::send},
+                                      {"receive", PfcAbility::receive},
+                                      {"both", PfcAbility::both}}),
+         "pause frames that pass the device: to the host (send), from it (receive); auto: as the device says"},
+    };
+  };
+  PortConfig example;
+  example.device = "net_af_packet0,iface=veth0";
+  return list_of<PortConfig>(
+      section, [&ports] { return ports; },
+      [&ports](PortConfig one, const YamlNode& node) {
+        for (const PortConfig& other : ports)
+          if (other.port == one.port) refuse(*node.find("at"), "is given twice", "each host port once");
+        ports.push_back(std::move(one));
+      },
+      {example});
 }
 
 Section forwarding_section(ForwardingConfig& forwarding, const Topology& topology) {

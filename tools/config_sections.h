@@ -22,6 +22,7 @@ Section voq_section(voq::VoqConfig& voq);
 Section scheduler_section(scheduler::SchedulerConfig& scheduler);
 Section cells_section(cells::CellConfig& cells);
 Section ethernet_section(ethernet::EthernetConfig& ethernet);
+Value ports_value(std::vector<PortConfig>& ports, const Topology& topology);
 Value traffic_value(std::vector<TrafficConfig>& traffic, const Topology& topology, const std::string& source);
 Value faults_value(std::vector<FaultConfig>& faults, const Topology& topology);
 Section capture_section(CaptureConfig& capture, const Topology& topology);

@@ -126,6 +126,11 @@ std::string describe_traffic(const TrafficConfig& traffic, const Topology& topol
                      constant.traffic_class, constant.poisson ? "Poisson" : "fixed");
 }
 
+std::string describe_port(const PortConfig& port, const Topology& topology) {
+  return fmt::format("{} is {}{}, queue {} a class", port_name(topology, port.port), port.device,
+                     port.mtu == 0 ? "" : fmt::format(", mtu {}", port.mtu), bytes_text(port.queue_bytes));
+}
+
 std::string describe_fault(const FaultConfig& fault, const Topology& topology) {
   std::string what;
   switch (fault.kind) {
@@ -185,8 +190,15 @@ std::string describe(const Config& config) {
   text +=
       line("fabric", config.fabric == FabricKind::voq ? "voq: scheduled, cells" : "ethernet: shared-buffer switches");
   text += describe_topology(config.topology);
+  if (config.clock.wall)
+    text += line("clock",
+                 fmt::format("wall{}; an idle worker {}",
+                             config.clock.dilation == 1 ? "" : fmt::format(", slowed {} times", config.clock.dilation),
+                             config.clock.idle == 0 ? "spins" : "sleeps " + duration_text(config.clock.idle)));
   text += line("run", fmt::format("{}, warm-up {}, seed {}, {} worker{}",
-                                  run.duration ? duration_text(*run.duration) : "until the traffic has drained",
+                                  run.duration           ? duration_text(*run.duration)
+                                  : config.ports.empty() ? "until the traffic has drained"
+                                                         : "until Ctrl-C",
                                   duration_text(run.warmup), run.seed, run.workers, run.workers == 1 ? "" : "s"));
   static constexpr std::string_view modes[] = {"bridging", "routing", "static port map"};
   text += line("forwarding", fmt::format("{}, frames up to {} bytes", modes[static_cast<int>(config.forwarding.mode)],
@@ -203,6 +215,9 @@ std::string describe(const Config& config) {
   };
   list("traffic", "none: give `traffic:`, or --replay", config.traffic.size(),
        [&](std::size_t i) { return describe_traffic(config.traffic[i], config.topology); });
+  if (!config.ports.empty())
+    list("live ports", "", config.ports.size(),
+         [&](std::size_t i) { return describe_port(config.ports[i], config.topology); });
   list("faults", "none", config.faults.size(), [&](std::size_t i) {
     const FaultConfig& fault = config.faults[i];
     return describe_fault(fault, config.topology) +

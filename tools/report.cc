@@ -173,6 +173,39 @@ Json replays_json(const std::vector<ReplayResult>& all) {
   return array;
 }
 
+Json clock_json(const std::optional<ClockResult>& clock) {
+  if (!clock) return nullptr;
+  return {{"dilation", clock->dilation},
+          {"windows", clock->windows},
+          {"late", clock->late},
+          {"late_share",
+           fixed(clock->windows == 0 ? 0 : static_cast<double>(clock->late) / static_cast<double>(clock->windows), 6)},
+          {"lag_ns", latency_json(clock->lag)},
+          {"behind_ns", ns(clock->behind)}};
+}
+
+Json ports_json(const std::vector<PortResult>& all) {
+  Json array = Json::array();
+  for (const PortResult& p : all)
+    array.push_back({{"name", p.name},
+                     {"device", p.device},
+                     {"driver", p.driver},
+                     {"mtu", p.mtu},
+                     {"pfc", p.pfc},
+                     {"rx_frames", p.rx_frames},
+                     {"rx_bytes", p.rx_bytes},
+                     {"tx_frames", p.tx_frames},
+                     {"tx_bytes", p.tx_bytes},
+                     {"waiting", p.waiting},
+                     {"completed_checksums", p.completed_checksums},
+                     {"pfc_sent", p.pfc_sent},
+                     {"pfc_received", p.pfc_received},
+                     {"link_up", p.link_up},
+                     {"link_losses", p.link_losses},
+                     {"lost", by_name(port_loss_names, p.lost)}});
+  return array;
+}
+
 Json cost_json(const RunResult& r, std::uint32_t workers) {
   const auto a_second = [&](std::uint64_t n) {
     return fixed(r.cost.wall_s > 0 ? static_cast<double>(n) / r.cost.wall_s : 0, 1);
@@ -228,6 +261,8 @@ std::string results_json(const RunResult& result, const Config& config) {
       {"links", links_json(result.links)},
       {"flows", flows_json(result.flows, config.topology)},
       {"replays", replays_json(result.replays)},
+      {"clock", clock_json(result.clock)},
+      {"ports", ports_json(result.ports)},
       {"warnings", result.warnings},
       {"cost", cost_json(result, config.run.workers)}};
   return json_text(document);

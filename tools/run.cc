@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "tools/run.h"
 
+#include <fmt/format.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -16,7 +18,10 @@
 #include "dataplane/frame_pool.h"
 #include "dataplane/kernel.h"
 #include "dataplane/replay.h"
+#include "dataplane/tsc_clock.h"
 #include "ethernet/fabric.h"
+#include "tools/live.h"
+#include "tools/text.h"
 #include "voq/fabric.h"
 
 namespace weft {
@@ -127,6 +132,7 @@ class RunObserver final : public WindowObserver {
   RunObserver(const RunOptions& options, const Config& config, const Fabric& fabric, std::vector<Node*> nodes)
       : options_(options), config_(config), fabric_(fabric), nodes_(std::move(nodes)) {}
 
+  void watch(const Kernel& kernel) { kernel_ = &kernel; }
   /// Opens the capture file; throws CaptureWriteError.
   void open_capture(const std::string& path, const PcapngOptions& pcapng) {
     writer_ = std::make_unique<PcapngWriter>(path, fabric_.taps(), pcapng);
@@ -143,7 +149,8 @@ class RunObserver final : public WindowObserver {
       const auto now = std::chrono::steady_clock::now();
       if (now - last_progress_ > std::chrono::milliseconds(200)) {
         last_progress_ = now;
-        options_.progress({horizon, config_.run.duration, fabric_.delivered()});
+        options_.progress({horizon, config_.run.duration, fabric_.delivered(),
+                           config_.clock.wall ? std::optional(kernel_->lag_now()) : std::nullopt});
       }
     }
   }
@@ -163,6 +170,7 @@ class RunObserver final : public WindowObserver {
   const RunOptions& options_;
   const Config& config_;
   const Fabric& fabric_;
+  const Kernel* kernel_ = nullptr;
   std::vector<Node*> nodes_;
   std::unique_ptr<PcapngWriter> writer_;
   std::unique_ptr<CaptureMerger> merger_;
@@ -181,7 +189,30 @@ double cpu_seconds() {
 
 TimePs sample_interval(const Config& config) {
   if (config.run.sample_interval != 0) return config.run.sample_interval;
-  return config.run.duration ? std::max<TimePs>(1, *config.run.duration / 200) : 1_ms;
+  if (config.run.duration) return std::max<TimePs>(1, *config.run.duration / 200);
+  return config.clock.wall ? 1_s : 1_ms;
+}
+
+/// How well the machine kept up with the clock.
+void collect_clock(RunResult& result, const Config& config, const Kernel& kernel) {
+  ClockResult& clock = result.clock.emplace();
+  clock.dilation = config.clock.dilation;
+  clock.windows = kernel.lag().count();
+  clock.late = kernel.late_windows();
+  clock.lag = kernel.lag().summary();
+  clock.behind = kernel.lag_now();
+  // What a busy machine may be late by at any moment is not worth a word.
+  if (clock.behind < std::max<TimePs>(kernel.end() / 100, 10_ms / clock.dilation)) return;
+  const double slower = static_cast<double>(kernel.end() + clock.behind) / static_cast<double>(kernel.end());
+  result.warnings.push_back(fmt::format(
+      "the machine could not keep up: at its end emulated time was {} behind the clock, {:.2f} times slower "
+      "than asked for; clock.dilation {} would be slow enough",
+      duration_text(clock.behind), slower, static_cast<std::uint64_t>(slower * clock.dilation) + 1));
+}
+
+std::uint64_t nanoseconds_since_1970() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
 }
 
 }  // namespace
@@ -221,7 +252,10 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
     eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, traffic.longest_constant, workers);
   if (config.forwarding.mode == ForwardingMode::route)
     eal_options.memory_bytes += 64 * mebibyte * config.topology.leaves;
+  LivePorts needs(config);
+  needs.add_needs(eal_options);
   Eal eal(eal_options);
+  LivePorts live(config);
   FramePool copies("copies", copy_frames, 256);
   std::unique_ptr<FramePool> replay_pool, constant_pool;
   if (replay_frames != 0) replay_pool = std::make_unique<FramePool>("replay", replay_frames, traffic.longest_replayed);
@@ -245,12 +279,16 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
   for (PlacedSource& placed : traffic.constants)
     fabric->add_source(placed.port, std::move(placed.source), constant_pool.get());
 
+  live.open(*fabric, options.say);
+  if (live.any()) epoch_ns = nanoseconds_since_1970();
+
   KernelConfig kernel_config;
   kernel_config.window = fabric->window();
   kernel_config.duration = config.run.duration;
   kernel_config.warmup = config.run.warmup;
   kernel_config.sample_interval = sample_interval(config);
   kernel_config.fault_times = fabric->fault_times();
+  kernel_config.live = live.any();
   RunObserver observer(options, config, *fabric, fabric->nodes());
   if (!fabric->taps().empty()) {
     PcapngOptions pcapng;
@@ -258,19 +296,31 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
     pcapng.epoch_ns = epoch_ns;
     observer.open_capture(options.out_dir + "/capture.pcapng", pcapng);
   }
-  Kernel kernel(kernel_config, fabric->nodes(), fabric->placement(workers), workers, nullptr, &observer);
+  std::optional<WallPacer<TscClock>> pacer;
+  if (config.clock.wall)
+    pacer.emplace(TscClock{}, TscClock::ticks_per_s(), config.clock.dilation, TscClock::ticks_of(config.clock.idle));
+  Kernel kernel(kernel_config, fabric->nodes(), fabric->placement(workers), workers, pacer ? &*pacer : nullptr,
+                &observer);
+  observer.watch(kernel);
 
+  if (live.any() && options.say) options.say(config.run.duration ? "running" : "running until Ctrl-C");
   const double cpu_before = cpu_seconds();
   const auto wall_before = std::chrono::steady_clock::now();
-  eal.run_workers([&](std::uint32_t worker) { kernel.work(worker); });
+  eal.run_workers([&](std::uint32_t worker) {
+    if (pacer) prctl(PR_SET_TIMERSLACK, 1UL);  // sleeps are to be as short as they are meant
+    kernel.work(worker);
+  });
   result.cost.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_before).count();
   result.cost.cpu_s = cpu_seconds() - cpu_before;
   result.cost.windows = kernel.windows();
 
   result.seed = config.run.seed;
-  result.interrupted = kernel.stopped_early();
+  // A live run without a duration lasts until it is told to end.
+  result.interrupted = kernel.stopped_early() && (!live.any() || config.run.duration);
   result.error = observer.finish_capture();
   fabric->collect(result, kernel.end());
+  if (pacer) collect_clock(result, config, kernel);
+  live.collect(result);
   for (ReplayResult& replay : result.replays) replay.frames = std::min(replay.expected, result.frames.offered);
   return result;
 }

@@ -17,6 +17,7 @@ struct RunProgress {
   TimePs now = 0;                  // emulated
   std::optional<TimePs> duration;  // none: until the traffic has drained
   std::uint64_t delivered = 0;     // frames
+  std::optional<TimePs> lag;       // by the wall clock: emulated time is behind by so much
 };
 
 struct RunOptions {
@@ -24,6 +25,7 @@ struct RunOptions {
   std::string eal_arguments;                         // of the user, added to what weft passes to the EAL
   bool strict = false;                               // refuse input that would otherwise be repaired and counted
   const std::atomic<bool>* stop = nullptr;           // polled once a window; true: end there, interrupted
+  std::function<void(const std::string&)> say;       // may be empty; lines for people: what live ports turned out to be
   std::function<void(const RunProgress&)> progress;  // may be empty; called now and then, from the calling thread
 };
 

@@ -45,6 +45,7 @@ class ProgressLine {
     drawn_ = now;
     std::string line = duration_text(progress.now);
     if (progress.duration) line += fmt::format(" of {}", duration_text(*progress.duration));
+    if (progress.lag) line += fmt::format(", {} behind the clock", duration_text(*progress.lag));
     fmt::print(stderr, "\r{}, {} frames delivered\x1b[K", line, grouped(progress.delivered));
     std::fflush(stderr);
   }
@@ -206,6 +207,7 @@ int run(const RunArguments& arguments, const RunFabric& fabric_run) {
     options.eal_arguments = arguments.eal;
     options.strict = arguments.strict;
     options.stop = &signals.requested();
+    options.say = [](const std::string& line) { fmt::print(stderr, "weft: {}\n", line); };
     options.progress = [&progress](const RunProgress& p) { progress(p); };
     result = fabric_run(config, options);
   } catch (...) {

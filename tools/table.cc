@@ -154,6 +154,31 @@ void replays(Page& page, const std::vector<ReplayResult>& all) {
   }
 }
 
+void clock(Page& page, const RunResult& r) {
+  if (!r.clock) return;
+  const ClockResult& c = *r.clock;
+  page.group("Clock");
+  page.line(fmt::format("wall{}; {} behind at the end; {} of {} windows late ({:.2f}%)",
+                        c.dilation == 1 ? "" : fmt::format(", dilated {} times", grouped(c.dilation)),
+                        duration_text(c.behind), grouped(c.late), grouped(c.windows),
+                        c.windows == 0 ? 0 : 100 * static_cast<double>(c.late) / static_cast<double>(c.windows)));
+  page.line("lag   " + percentiles(c.lag));
+}
+
+void ports(Page& page, const std::vector<PortResult>& all) {
+  page.group("Ports");
+  for (const PortResult& p : all) {
+    std::string text = fmt::format("{:<11} in {}, {}; out {}, {}", p.name, grouped(p.rx_frames), bytes_text(p.rx_bytes),
+                                   grouped(p.tx_frames), bytes_text(p.tx_bytes));
+    if (p.waiting > 0) text += fmt::format("; {} waiting", grouped(p.waiting));
+    if (p.pfc_sent + p.pfc_received > 0)
+      text += fmt::format("; pause frames: {} sent, {} received", grouped(p.pfc_sent), grouped(p.pfc_received));
+    if (!p.link_up) text += "; link down";
+    const std::string lost = happened(port_loss_names, p.lost);
+    page.line(text + (lost.empty() ? "" : "; lost by the emulator: " + lost));
+  }
+}
+
 void speed(Page& page, const RunResult& r) {
   const double wall = r.cost.wall_s;
   const auto rate = [&](std::uint64_t n) { return wall > 0 ? static_cast<double>(n) / wall / 1e6 : 0; };
@@ -194,6 +219,8 @@ std::string result_table(const RunResult& result, const Config& config, const st
   }
   links(page, result.links);
   replays(page, result.replays);
+  clock(page, result);
+  ports(page, result.ports);
   speed(page, result);
   page.group("Results");
   page.line(folder);

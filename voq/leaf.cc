@@ -21,6 +21,7 @@ Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forward
       capture_(capture),
       taps_(std::move(taps)),
       copies_(copies),
+      live_(ports_),
       port_pauses_(ports_),
       pfc_(ports_),
       uplinks_(config.topology, leaf, config.cells, config.voq.force_fabric, uplinks, config.seed, capture),
@@ -52,6 +53,26 @@ void Leaf::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> sou
   timers_.set(slot(slot_admission, local_port), hosts_[local_port].next_admission());
 }
 
+void Leaf::add_live_port(std::uint32_t local_port, LivePort* live) { live_.add(local_port, live, hosts_[local_port]); }
+
+void Leaf::live_arrivals(TimePs from, TimePs until) {
+  const auto offered = [this](const Frame* frame) {
+    ++books_.offered;
+    books_.offered_bytes += frame->length;
+  };
+  live_.arrive(
+      hosts_, from, until,
+      [&](Frame* frame, DropReason why) {
+        offered(frame);
+        drop(frame, why, from);
+      },
+      [&](Frame* frame) {
+        offered(frame);
+        filter(frame, FilterReason::mac_control);
+      },
+      [&](std::uint32_t p) { timers_.set(slot(slot_admission, p), hosts_[p].next_admission()); });
+}
+
 // Frames wait in memory that the cache has long given to others. What an item will touch is known some items ahead: the
 // frame that ends in a cell; of a grant, the first frames of its VOQ, each found through the one before, so one is
 // fetched at each of three distances.
@@ -65,6 +86,7 @@ inline void Leaf::prefetch(void* item, std::uint32_t frames) const {
 }
 
 void Leaf::advance(TimePs from, TimePs until) {
+  if (live_.any()) live_arrivals(from, until);
   order_.begin(from, until);
   for (cells::CellReceiver& link : downlinks_) link.gather(order_, until);
   order_.sort();
@@ -96,7 +118,7 @@ void Leaf::advance(TimePs from, TimePs until) {
 }
 
 TimePs Leaf::earliest() const {
-  TimePs at = std::min(timers_.earliest(), uplinks_.earliest());
+  TimePs at = std::min({timers_.earliest(), uplinks_.earliest(), live_.earliest()});
   for (const cells::CellReceiver& link : downlinks_) at = std::min(at, link.earliest());
   return at;
 }
@@ -329,22 +351,29 @@ void Leaf::output(std::uint32_t port, TimePs now) {
         scheduler_.entry_number(topology_.leaf_of(frame->in_port), port * traffic_classes + frame->traffic_class);
     scheduler_.departed(entry, wire_bytes(frame), now);
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
-    ++books_.delivered;
-    books_.delivered_bytes += frame->length;
     output_bytes_ -= frame->length;
-    delivery_.delivered(frame, now + hosts_[port].link().delay);
-    if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) [[unlikely]]
-      capture_->frame(taps_.host_out[port], now, frame);
-    free_frame(frame);
+    deliver(frame, port, now);
   }
   if (event.pfc != nullptr) [[unlikely]] {
     hosts_[port].pause_sent(*event.pfc, now);
+    live_.pfc(port, *event.pfc);
     timers_.set(slot(slot_host_pause, port), hosts_[port].next_pause());
     if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) {
       const auto bytes = build_pfc(port_mac(leaf_, port), *event.pfc);
       capture_->bytes(taps_.host_out[port], now, bytes.data(), static_cast<std::uint32_t>(bytes.size()));
     }
   }
+}
+
+void Leaf::deliver(Frame* frame, std::uint32_t port, TimePs now) {
+  if (DropReason why{}; live_.refuses(port, frame, why)) [[unlikely]]
+    return drop(frame, why, now);
+  ++books_.delivered;
+  books_.delivered_bytes += frame->length;
+  delivery_.delivered(frame, now + hosts_[port].link().delay);
+  if (!taps_.host_out.empty() && taps_.host_out[port] != no_tap) [[unlikely]]
+    capture_->frame(taps_.host_out[port], now, frame);
+  live_.finish(port, frame);
 }
 
 void Leaf::send_pfc(std::uint32_t port, std::uint8_t classes, bool xoff, TimePs now) {

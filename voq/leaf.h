@@ -15,6 +15,7 @@
 #include "dataplane/delivery.h"
 #include "dataplane/forward.h"
 #include "dataplane/host_port.h"
+#include "dataplane/live_hosts.h"
 #include "dataplane/node.h"
 #include "dataplane/timer_tree.h"
 #include "scheduler/egress_scheduler.h"
@@ -54,9 +55,12 @@ class Leaf final : public Node, private IngressEvents {
   [[nodiscard]] TimePs earliest() const override;
   [[nodiscard]] bool sent_in_window() const override { return uplinks_.sent_in_window(); }
   void at_stop(TimePs now, std::uint32_t kinds) override;
+  void poll(TimePs now) override { live_.poll(now); }
+  void flush() override { live_.flush(); }
   [[nodiscard]] CaptureBuffer* capture() override { return capture_; }
 
   void add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> source, FramePool* pool);
+  void add_live_port(std::uint32_t local_port, LivePort* live);
 
   // For the results, when the run is over.
   [[nodiscard]] const std::string& name() const { return name_; }
@@ -99,6 +103,8 @@ class Leaf final : public Node, private IngressEvents {
   void output(std::uint32_t port, TimePs now);
   void timer(std::uint32_t slot, TimePs now);
 
+  void deliver(Frame* frame, std::uint32_t port, TimePs now);
+  void live_arrivals(TimePs from, TimePs until);
   void enter(Frame* frame, TimePs now);
   void flood(Frame* frame, TimePs now);
   void mac_control(Frame* frame, TimePs now);
@@ -134,6 +140,7 @@ class Leaf final : public Node, private IngressEvents {
   LeafTaps taps_;
   FramePool* copies_;
   std::vector<HostPort> hosts_;
+  LiveHosts live_;
   std::vector<scheduler::OutputPort> outputs_;
   std::vector<PendingPauses> port_pauses_;  // [local port] of its host, not in effect yet
   PfcAccounting pfc_;

@@ -75,6 +75,22 @@ void roll_switches(Config& config, Dice& dice) {
       dice.chance(50), dice.chance(50), dice.chance(50), dice.chance(50), {}, {}, dice.number<std::uint32_t>(0, 200)};
 }
 
+void roll_live(Config& config, Dice& dice) {
+  if (dice.chance(50)) return;
+  config.clock = {true, dice.number<std::uint32_t>(1, 1'000'000), dice.chance(50) ? 0 : dice.number(1_us, 10_ms)};
+  for (std::uint32_t port = 0; port < config.topology.host_ports(); ++port) {
+    if (dice.chance(60)) continue;
+    PortConfig& one = config.ports.emplace_back();
+    one.port = port;
+    one.device = dice.chance(50) ? "0000:3b:00." + std::to_string(port) : "net_tap" + std::to_string(port) + ",iface=a";
+    one.mtu = dice.chance(50) ? 0 : dice.number<std::uint32_t>(68, 9202);
+    one.promiscuous = dice.chance(50);
+    one.multicast = dice.chance(50);
+    one.queue_bytes = dice.number(64u << 10, 1u << 30);
+    one.pfc = dice.number<PfcAbility>(0, 4);
+  }
+}
+
 void roll_forwarding(Config& config, Dice& dice) {
   const std::uint32_t last = config.topology.host_ports() - 1;
   ForwardingConfig& forwarding = config.forwarding;
@@ -148,6 +164,7 @@ Config random_config(std::uint64_t seed) {
   roll_switches(config, dice);
   roll_forwarding(config, dice);
   roll_traffic(config, dice);
+  roll_live(config, dice);
   roll_faults(config, dice);
   return config;
 }

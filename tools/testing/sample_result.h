@@ -60,6 +60,14 @@ inline RunResult sample_result() {
   r.series = {{500'000'000, "leaf0", 50'000, 40'000, 1, 300, 100, 200, 300, 400, 1},
               {1'000'000'000, "leaf0", 25'000, 20'000, 0, 150, 0, 0, 0, 0, 0}};
   r.link_series = {{500'000'000, {50'000, 40'000, 20'000, 21'000}}, {1'000'000'000, {25'000, 20'000, 10'000, 9'000}}};
+  r.clock = ClockResult{1000, 50, 5, sample_latency(3'000'000), 12'000};
+  PortResult port;
+  port.name = "leaf0:p1", port.device = "net_tap0,iface=\"a\"", port.driver = "net_tap", port.pfc = "neither";
+  port.mtu = 1500;
+  port.rx_frames = 31, port.rx_bytes = 3100, port.tx_frames = 32, port.tx_bytes = 3200, port.waiting = 2;
+  port.completed_checksums = 7, port.pfc_sent = 3, port.pfc_received = 4, port.link_losses = 1;
+  port.lost = {11, 12, 13, 14, 15, 16, 17};
+  r.ports = {port};
   r.replays = {{"/captures/a \"b\".pcapng", 99, 100, 1, 2, 3, 4, {"record 7: 64 of 1500 bytes captured"}}};
   r.warnings = {"ports were shared by several hosts"};
   r.cost = {2.0, 3.5, 1'000, 5'000};
