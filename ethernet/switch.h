@@ -217,6 +217,7 @@ class Switch final : public Node {
   std::vector<std::vector<PauseCause>> pause_causes_;
   std::uint64_t events_ = 0, frames_forwarded_ = 0, ecn_marked_ = 0, storms_ = 0;
   std::uint64_t published_ = 0;
+  std::vector<Frame*> dropped_;  // in this window
   bool sent_in_window_ = false;
   std::vector<SeriesRow> series_;
 };
