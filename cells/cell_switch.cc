@@ -22,7 +22,8 @@ CellSwitch::CellSwitch(std::uint32_t spine, const Topology& topology, const Cell
       turn_(topology.leaves),
       events_due_(std::move(events)),
       capture_(capture),
-      wire_bytes_at_warmup_(ports.size()) {
+      wire_bytes_at_warmup_(ports.size()),
+      cell_bytes_at_warmup_(ports.size()) {
   in_.reserve(ports.size());
   out_.reserve(ports.size());
   for (Port& port : ports) {
@@ -145,7 +146,10 @@ void CellSwitch::at_stop(TimePs now, std::uint32_t kinds) {
         alive_[event.port] = event.what == DownlinkEvent::What::regain ? 1 : 0;
     }
   if ((kinds & stop_warmup) != 0)
-    for (std::size_t i = 0; i < out_.size(); ++i) wire_bytes_at_warmup_[i] = out_[i].counters.wire_bytes;
+    for (std::size_t i = 0; i < out_.size(); ++i) {
+      wire_bytes_at_warmup_[i] = out_[i].counters.wire_bytes;
+      cell_bytes_at_warmup_[i] = out_[i].cell_bytes_sent();
+    }
   if ((kinds & stop_sample) != 0) {
     SeriesRow row;
     row.at = now;

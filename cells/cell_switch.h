@@ -54,6 +54,8 @@ class CellSwitch final : public Node {
     return cell_bytes_at_samples_;
   }
   [[nodiscard]] const std::vector<std::uint64_t>& wire_bytes_at_warmup() const { return wire_bytes_at_warmup_; }
+  /// The same without keep-alives.
+  [[nodiscard]] const std::vector<std::uint64_t>& cell_bytes_at_warmup() const { return cell_bytes_at_warmup_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
 
  private:
@@ -85,7 +87,7 @@ class CellSwitch final : public Node {
   std::uint64_t hold_backs_ = 0, events_ = 0, cells_at_sample_ = 0;
   std::vector<SeriesRow> series_;
   std::vector<std::vector<std::uint64_t>> cell_bytes_at_samples_;
-  std::vector<std::uint64_t> wire_bytes_at_warmup_;
+  std::vector<std::uint64_t> wire_bytes_at_warmup_, cell_bytes_at_warmup_;
 };
 
 }  // namespace weft::cells

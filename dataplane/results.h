@@ -35,6 +35,7 @@ struct LinkResult {
   std::uint64_t control_bytes = 0;  // of these, control cells and keep-alives
   std::uint64_t queue_max_bytes = 0;
   TimePs paused = 0;  // held back by the far end (hold-back, PFC)
+  double load = 0;    // of utilisation, what is no keep-alive: 0 on a link that carries nothing
 };
 
 struct FlowResult {

@@ -224,7 +224,8 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     link.rate_bps = static_cast<double>(rate.bits_per_s);
     link.wire_bytes = wire;
     const double possible = link.rate_bps / 8 * static_cast<double>(span) * 1e-12;
-    link.utilisation = possible > 0 ? std::min(1.0, static_cast<double>(wire - wire_at_warmup) / possible) : 0;
+    link.load = link.utilisation =
+        possible > 0 ? std::min(1.0, static_cast<double>(wire - wire_at_warmup) / possible) : 0;
     return link;
   };
   const auto paused = [&](const PauseState& pauses) {
@@ -242,7 +243,7 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     add_link_samples(result, [&](std::size_t s) { return from.wire_at_samples()[s].sent[port]; });
     link.control_bytes = egress.pause_bytes;
     link.queue_max_bytes = egress.max_bytes;
-    link.paused = paused(egress.pauses());
+    link.paused = paused(egress.pauses);
     return link;
   };
   begin_link_samples(result, switches_.front()->series());
@@ -332,7 +333,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
       ethernet.pfc_xoff_sent += port.pauses_sent;
       ethernet.pfc_xon_sent += port.resumes_sent;
       ethernet.pfc_received += port.pauses_received;
-      for (std::uint32_t c = 0; c < traffic_classes; ++c) ethernet.pfc_paused += port.pauses().paused_total(c, end);
+      for (std::uint32_t c = 0; c < traffic_classes; ++c) ethernet.pfc_paused += port.pauses.paused_total(c, end);
     }
     for (const HostPort& host : one->hosts())
       for (std::uint32_t c = 0; c < traffic_classes; ++c)

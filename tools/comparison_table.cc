@@ -101,7 +101,7 @@ std::vector<ComparisonRow> comparison_rows(const Json& comparison) {
   rows.group("Link load");
   rows.row("busiest uplink", [](const Json& m) -> std::string {
     const Json& up = m["balance"]["up"];
-    return up.is_null() ? "-" : fmt::format("{:.1f}%", 100 * up["busiest_utilisation"].get<double>());
+    return up.is_null() ? "-" : fmt::format("{:.1f}%", 100 * up["busiest_load"].get<double>());
   });
   rows.row("up, max/mean", balance("up", "max_over_mean", "{:.2f}"));
   rows.row("up, Jain", balance("up", "jain", "{:.3f}"));

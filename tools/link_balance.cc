@@ -30,11 +30,11 @@ std::optional<LinkBalance> link_balance(const std::vector<LinkResult>& links, Di
     const std::string_view leaf = leaf_of_link(link.name, direction);
     if (leaf.empty()) continue;
     Group& group = groups[leaf];
-    group.sum += link.utilisation;
-    group.squares += link.utilisation * link.utilisation;
+    group.sum += link.load;
+    group.squares += link.load * link.load;
     group.links += 1;
-    if (group.busiest != nullptr && link.utilisation <= group.most) continue;
-    group.most = link.utilisation;
+    if (group.busiest != nullptr && link.load <= group.most) continue;
+    group.most = link.load;
     group.busiest = &link;
   }
   LinkBalance balance;
@@ -45,9 +45,9 @@ std::optional<LinkBalance> link_balance(const std::vector<LinkResult>& links, Di
     carried += group.sum;
     balance.max_over_mean += group.sum * over_mean;
     balance.jain += group.sum * group.sum * group.sum / (group.links * group.squares);
-    if (group.most <= balance.busiest_utilisation) continue;
+    if (group.most <= balance.busiest_load) continue;
     balance.busiest = group.busiest->name;
-    balance.busiest_utilisation = group.most;
+    balance.busiest_load = group.most;
     balance.busiest_over_mean = over_mean;
   }
   if (carried <= 0) return std::nullopt;

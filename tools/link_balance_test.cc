@@ -9,7 +9,7 @@ namespace {
 LinkResult link(const char* name, double utilisation) {
   LinkResult result;
   result.name = name;
-  result.utilisation = utilisation;
+  result.load = utilisation;
   return result;
 }
 

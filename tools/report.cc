@@ -70,7 +70,7 @@ Json balance_json(const std::vector<LinkResult>& links, Direction direction) {
   return {{"max_over_mean", fixed(b->max_over_mean, 4)},
           {"jain", fixed(b->jain, 4)},
           {"busiest", b->busiest},
-          {"busiest_utilisation", fixed(b->busiest_utilisation, 6)},
+          {"busiest_load", fixed(b->busiest_load, 9)},
           {"busiest_over_mean", fixed(b->busiest_over_mean, 4)}};
 }
 
@@ -138,6 +138,7 @@ Json links_json(const std::vector<LinkResult>& all) {
     array.push_back({{"name", l.name},
                      {"rate_bps", static_cast<std::uint64_t>(l.rate_bps)},
                      {"utilisation", fixed(l.utilisation, 6)},
+                     {"load", fixed(l.load, 9)},
                      {"wire_bytes", l.wire_bytes},
                      {"control_bytes", l.control_bytes},
                      {"queue_max_bytes", l.queue_max_bytes},

@@ -156,7 +156,7 @@ TEST(ResultsJson, SaysHowFullAndHowEven) {
   EXPECT_EQ(j["buffers"]["switch_max_node"], "leaf1");
   EXPECT_EQ(j["buffers"]["all_mean_bytes"], 2'345.7);
   EXPECT_EQ(j["balance"]["up"]["busiest"], "leaf0>spine1");
-  EXPECT_EQ(j["balance"]["down"]["busiest_utilisation"], 0.75);
+  EXPECT_EQ(j["balance"]["down"]["busiest_load"], 0.75);
   const ordered_json nothing = ordered_json::parse(results_json(RunResult{}, sample_config()));
   EXPECT_TRUE(nothing["last_delivered_ns"].is_null());
   EXPECT_TRUE(nothing["balance"]["up"].is_null());

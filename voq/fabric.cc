@@ -271,13 +271,16 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
   const Topology& t = config_.topology;
   const TimePs span = end > config_.warmup ? end - config_.warmup : 0;
   // A frame counts when it is started, so that a busy link could come out a frame above 1.
+  const auto busy = [span](Rate rate, std::uint64_t bytes) {
+    const double possible = static_cast<double>(rate.bits_per_s) / 8 * static_cast<double>(span) * 1e-12;
+    return possible > 0 ? std::min(1.0, static_cast<double>(bytes) / possible) : 0;
+  };
   const auto add = [&](std::string name, Rate rate, std::uint64_t wire, std::uint64_t wire_at_warmup) -> LinkResult& {
     LinkResult& link = result.links.emplace_back();
     link.name = std::move(name);
     link.rate_bps = static_cast<double>(rate.bits_per_s);
     link.wire_bytes = wire;
-    const double possible = link.rate_bps / 8 * static_cast<double>(span) * 1e-12;
-    link.utilisation = possible > 0 ? std::min(1.0, static_cast<double>(wire - wire_at_warmup) / possible) : 0;
+    link.load = link.utilisation = busy(rate, wire - wire_at_warmup);
     return link;
   };
   begin_link_samples(result, leaves_.front()->series());
@@ -298,8 +301,10 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     }
     (void)in;
   }
-  const auto add_fabric = [&](const cells::CellTransmitter& from, Rate rate, std::uint64_t at_warmup) {
+  const auto add_fabric = [&](const cells::CellTransmitter& from, Rate rate, std::uint64_t at_warmup,
+                              std::uint64_t cells_at_warmup) {
     LinkResult& link = add(from.link().name, rate, from.counters.wire_bytes, at_warmup);
+    link.load = busy(rate, from.cell_bytes_sent() - cells_at_warmup);
     link.control_bytes = from.counters.control_bytes;
     link.queue_max_bytes = from.queue_max_bytes();
     link.paused = from.counters.held;
@@ -309,10 +314,10 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     const std::uint32_t up = link.spine * t.parallel_links + link.parallel,
                         down = link.leaf * t.parallel_links + link.parallel;
     add_fabric(leaves_[link.leaf]->uplinks().transmitters()[up], link.params.rate,
-               leaves_[link.leaf]->wire_at_warmup().uplinks[up]);
-    add_link_samples(result, [&](std::size_t s) { return leaves_[link.leaf]->wire_at_samples()[s].uplinks[up]; });
+               leaves_[link.leaf]->wire_at_warmup().uplinks[up], leaves_[link.leaf]->wire_at_warmup().uplink_cells[up]);
+    add_link_samples(result, [&](std::size_t s) { return leaves_[link.leaf]->wire_at_samples()[s].uplink_cells[up]; });
     add_fabric(spines_[link.spine]->transmitters()[down], link.params.rate,
-               spines_[link.spine]->wire_bytes_at_warmup()[down]);
+               spines_[link.spine]->wire_bytes_at_warmup()[down], spines_[link.spine]->cell_bytes_at_warmup()[down]);
     add_link_samples(result, [&](std::size_t s) { return spines_[link.spine]->cell_bytes_at_samples()[s][down]; });
   }
 }

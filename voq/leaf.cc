@@ -45,7 +45,7 @@ Leaf::Leaf(std::uint32_t leaf, const LeafConfig& config, std::unique_ptr<Forward
   downlinks_.reserve(downlinks.size());
   for (Downlink& link : downlinks)
     downlinks_.emplace_back(link.in, std::move(link.fate), config.cells.header_bytes, config.cells.control_bytes);
-  wire_at_warmup_ = wire_bytes_now(true);
+  wire_at_warmup_ = wire_bytes_now();
 }
 
 void Leaf::add_source(std::uint32_t local_port, std::unique_ptr<FrameSource> source, FramePool* pool) {
@@ -430,18 +430,20 @@ void Leaf::at_stop(TimePs now, std::uint32_t kinds) {
   if ((kinds & stop_fault) != 0) apply_reachability(now), measure_buffer(now);
   if ((kinds & stop_warmup) != 0) {
     books_at_warmup_ = books_;
-    wire_at_warmup_ = wire_bytes_now(true);
+    wire_at_warmup_ = wire_bytes_now();
     buffer_meter_.start_average(now);
   }
   if ((kinds & stop_sample) != 0) sample(now);
 }
 
-Leaf::WireBytes Leaf::wire_bytes_now(bool keepalives) const {
+Leaf::WireBytes Leaf::wire_bytes_now() const {
   WireBytes wire;
   for (const HostPort& host : hosts_) wire.host_in.push_back(host.wire_bytes_sent());
   for (const scheduler::OutputPort& output : outputs_) wire.host_out.push_back(output.wire_bytes_sent);
-  for (const cells::CellTransmitter& link : uplinks_.transmitters())
-    wire.uplinks.push_back(keepalives ? link.counters.wire_bytes : link.cell_bytes_sent());
+  for (const cells::CellTransmitter& link : uplinks_.transmitters()) {
+    wire.uplinks.push_back(link.counters.wire_bytes);
+    wire.uplink_cells.push_back(link.cell_bytes_sent());
+  }
   return wire;
 }
 
@@ -463,7 +465,7 @@ void Leaf::sample(TimePs now) {
   for (const scheduler::OutputPort& output : outputs_) row.egress_bytes += output.bytes();
   row.paused_ports = pfc_.paused_ports();
   series_.push_back(std::move(row));
-  wire_at_samples_.push_back(wire_bytes_now(false));
+  wire_at_samples_.push_back(wire_bytes_now());
 }
 
 std::uint64_t Leaf::frames_inside() const {

@@ -83,9 +83,10 @@ class Leaf final : public Node, private IngressEvents {
   [[nodiscard]] std::uint64_t frames_inside() const;
   struct WireBytes {
     std::vector<std::uint64_t> host_in, host_out, uplinks;
+    std::vector<std::uint64_t> uplink_cells;  // of `uplinks`, without keep-alives
   };
   [[nodiscard]] const WireBytes& wire_at_warmup() const { return wire_at_warmup_; }
-  /// [sample]; keep-alives left out.
+  /// [sample]
   [[nodiscard]] const std::vector<WireBytes>& wire_at_samples() const { return wire_at_samples_; }
   [[nodiscard]] const BufferMeter& buffer_meter() const { return buffer_meter_; }
 
@@ -114,7 +115,7 @@ class Leaf final : public Node, private IngressEvents {
   void run_loopback(TimePs now);
   void apply_reachability(TimePs now);
   void sample(TimePs now);
-  WireBytes wire_bytes_now(bool keepalives) const;
+  WireBytes wire_bytes_now() const;
   void measure_buffer(TimePs now) { buffer_meter_.set(ingress_.voq_bytes() + output_bytes_, now); }
 
   // Timer slots: six for each port, then one for each block. Lower slots go first at equal times.
