@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -44,11 +43,10 @@ std::string said(int fd) {
 }
 
 /// Between fork and exec only what is safe in a copy of one thread of a process of many.
-[[noreturn]] void become(char* const* arguments, int messages, const cpu_set_t* cpus, pid_t parent) {
+[[noreturn]] void become(char* const* arguments, int messages, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);  // it died before that was set
-  if (cpus != nullptr) ::sched_setaffinity(0, sizeof *cpus, cpus);
   const int nowhere = ::open("/dev/null", O_RDWR);
   ::dup2(nowhere, STDIN_FILENO);
   ::dup2(nowhere, STDOUT_FILENO);
@@ -79,15 +77,12 @@ ChildOutcome run_child(const ChildRun& run, const std::atomic<bool>& stop, const
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  for (const int cpu : run.cpus) CPU_SET(static_cast<std::size_t>(cpu), &cpus);
 
   const int messages = ::memfd_create("weft-run-messages", MFD_CLOEXEC);
   if (messages < 0) throw std::runtime_error(fmt::format("cannot start a run: {}", std::strerror(errno)));
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child == 0) become(argv.data(), messages, run.cpus.empty() ? nullptr : &cpus, parent);
+  if (child == 0) become(argv.data(), messages, parent);
   if (child < 0) {
     const int error = errno;
     ::close(messages);

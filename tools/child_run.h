@@ -11,7 +11,6 @@ namespace weft {
 
 struct ChildRun {
   std::vector<std::string> arguments;  // of this program: "run", ...
-  std::vector<int> cpus;               // that it may use; empty: as the caller
   bool keep_on_stop = false;           // true: a stop asks it to end in order; false: it is killed
 };
 

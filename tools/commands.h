@@ -22,6 +22,7 @@ struct UsageError : std::runtime_error {
 void add_run_command(CLI::App& app, int& exit_code, RunFabric run);
 void add_check_command(CLI::App& app, int& exit_code);
 void add_compare_command(CLI::App& app, int& exit_code);
+void add_sweep_command(CLI::App& app, int& exit_code);
 
 /// The whole program, less the process around it. Returns the exit code.
 int run_program(int argc, const char* const* argv, const RunFabric& run);

@@ -11,24 +11,29 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tools/child_run.h"
 #include "tools/commands.h"
+#include "tools/compare_report.h"
 #include "tools/comparison.h"
 #include "tools/fabric_choice.h"
 #include "tools/result_folder.h"
+#include "tools/run_series.h"
 #include "tools/stop_signals.h"
+#include "tools/svg_plot.h"
 
 namespace weft {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 2> compare_files{"compare.json", "report.html"};
-constexpr FolderKind compare_folder{"comparison", "-compare", compare_files, compare_files};
+constexpr std::array<std::string_view, 8> compare_files{"compare.json", "report.html",   "latency.svg", "flows.svg",
+                                                        "queues.svg",   "link-load.svg", "links.svg",   "pauses.svg"};
+constexpr FolderKind compare_folder{"comparison", "-compare", compare_files, std::span(compare_files).first(2)};
 constexpr int failed = 1, usage = 2;
 
 struct CompareArguments {
@@ -147,6 +152,15 @@ void print_out(const std::string& text) {
   if (!printed) throw std::runtime_error(fmt::format("standard output: cannot write: {}", std::strerror(errno)));
 }
 
+/// The page, and each of its plots as a file of its own.
+void write_report(const ResultFolder& folder, const Json& comparison, const std::vector<ComparedRun>& runs) {
+  std::vector<RunSeries> series;
+  for (const ComparedRun& run : runs) series.push_back(read_series(folder.path() / run.folder));
+  const std::vector<ReportPlot> plots = report_plots(comparison, runs, series);
+  folder.write("report.html", report_html(comparison, plots));
+  for (const ReportPlot& plot : plots) folder.write(plot.name + ".svg", standalone_svg(plot.wide));
+}
+
 int compare(const CompareArguments& arguments) {
   const std::vector<FabricChoice> fabrics = choose_fabrics(arguments.fabrics, arguments.config, arguments.overrides);
   const std::string name = fs::path(arguments.config).stem().string();
@@ -164,6 +178,7 @@ int compare(const CompareArguments& arguments) {
   const std::string text = json_text(comparison_json(name, runs, notes));
   const Json comparison = Json::parse(text);
   folder.write("compare.json", text);
+  write_report(folder, comparison, runs);
   print_out(arguments.json ? text : comparison_table(comparison, folder.path().string()));
   return exit_code;
 }

@@ -40,20 +40,16 @@ std::vector<std::string> joined(std::vector<std::string> first, const std::vecto
   return first;
 }
 
-/// ethernet marks by default and voq does not: classes to mark are a mistake in a config for voq alone, but none in
-/// one that is written for ethernet.
-void allow_unmarked_voq(FabricChoice& choice, const std::string& config, const std::vector<std::string>& overrides) {
-  const Config as_ethernet = load_config(config, joined(overrides, {"fabric=ethernet"}));
-  const auto& marked = as_ethernet.classes.ecn;
-  if (as_ethernet.voq.ecn.kmax_bytes != 0 || std::ranges::find(marked, true) == marked.end()) return;
-  choice.overrides.emplace_back("classes.ecn=[]");
-  choice.notes.push_back(choice.name + ": marks no frame, since voq.ecn has no thresholds");
-}
-
 }  // namespace
 
-std::vector<FabricChoice> choose_fabrics(const std::vector<std::string>& names, const std::string& config,
-                                         const std::vector<std::string>& overrides) {
+std::vector<std::string> unmarked_voq(const std::string& config, const std::vector<std::string>& overrides) {
+  const Config as_ethernet = load_config(config, joined(overrides, {"fabric=ethernet"}));
+  const auto& marked = as_ethernet.classes.ecn;
+  if (as_ethernet.voq.ecn.kmax_bytes != 0 || std::ranges::find(marked, true) == marked.end()) return {};
+  return {"classes.ecn=[]"};
+}
+
+std::vector<FabricChoice> read_fabrics(const std::vector<std::string>& names) {
   std::vector<FabricChoice> choices;
   for (const std::string& name : names) {
     const bool twice = std::ranges::any_of(choices, [&](const FabricChoice& c) { return c.name == name; });
@@ -61,8 +57,18 @@ std::vector<FabricChoice> choose_fabrics(const std::vector<std::string>& names, 
     choices.push_back(choice_of(name));
   }
   if (choices.empty()) throw UsageError(fmt::format("--fabrics: names none; accepted: {}", accepted));
+  return choices;
+}
+
+std::vector<FabricChoice> choose_fabrics(const std::vector<std::string>& names, const std::string& config,
+                                         const std::vector<std::string>& overrides) {
+  std::vector<FabricChoice> choices = read_fabrics(names);
   for (FabricChoice& choice : choices) {
-    if (choice.overrides.front() == "fabric=voq") allow_unmarked_voq(choice, config, overrides);
+    if (choice.name == "voq") {
+      const std::vector<std::string> unmarked = unmarked_voq(config, overrides);
+      choice.overrides.insert(choice.overrides.end(), unmarked.begin(), unmarked.end());
+      if (!unmarked.empty()) choice.notes.emplace_back("voq: marks no frame, since voq.ecn has no thresholds");
+    }
     load_config(config, joined(overrides, choice.overrides));
   }
   return choices;

@@ -51,6 +51,7 @@ int run_program(int argc, const char* const* argv, const RunFabric& run) {
   add_run_command(app, exit_code, run);
   add_check_command(app, exit_code);
   add_compare_command(app, exit_code);
+  add_sweep_command(app, exit_code);
   std::string overview;
   add_help_command(app, overview);
   overview = app.help();

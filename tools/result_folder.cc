@@ -63,6 +63,19 @@ int write_all(int fd, std::string_view content) {
 
 }  // namespace
 
+void write_whole(const fs::path& target, std::string_view content) {
+  const fs::path temporary = target.parent_path() / fmt::format(".{}.tmp", target.filename().string());
+  int error = 0;
+  {
+    const Descriptor fd(::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666));
+    error = fd.get() < 0 ? errno : write_all(fd.get(), content);
+  }
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return;
+  ::unlink(temporary.c_str());
+  fail(target, "cannot write", error);
+}
+
 ResultFolder::ResultFolder(const std::string& out, const std::string& name, bool force, const FolderKind& kind) {
   if (out.empty()) {
     const fs::path parent = "weft-results";
@@ -134,19 +147,7 @@ void ResultFolder::release() {
     const int ignored = ::ftruncate(reserve_fd_, 0);
 }
 
-void ResultFolder::write(std::string_view name, std::string_view content) const {
-  const fs::path target = file(name), temporary = file(fmt::format(".{}.tmp", name));
-  int error = 0;
-  {
-    const Descriptor fd(::open(temporary.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666));
-    error = fd.get() < 0 ? errno : write_all(fd.get(), content);
-  }
-  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    fail(target, "cannot write", error);
-  }
-}
+void ResultFolder::write(std::string_view name, std::string_view content) const { write_whole(file(name), content); }
 
 void ResultFolder::discard() {
   unlock();

@@ -21,6 +21,9 @@ struct FolderKind {
   std::span<const std::string_view> marks;  // one of these tells an earlier one's folder
 };
 
+/// Writes a file whole or not at all: a temporary file beside it, synced, then renamed. Throws std::runtime_error.
+void write_whole(const std::filesystem::path& target, std::string_view content);
+
 class ResultFolder {
  public:
   static constexpr std::array<std::string_view, 7> file_names{
@@ -44,7 +47,7 @@ class ResultFolder {
   void reserve(std::uint64_t bytes);
   /// Gives them back to the disk; the folder stays this run's own.
   void release();
-  /// Writes a file whole or not at all: a temporary file, synced, then renamed. Throws std::runtime_error.
+  /// As write_whole().
   void write(std::string_view name, std::string_view content) const;
   /// A run that never started leaves no folder: config.yaml goes, and what the constructor created if it is then empty.
   void discard();
