@@ -239,6 +239,30 @@ class TwoHosts(Lab):
                 self.assertGreater(results["ports"][1]["pfc_received"], 10)
                 self.assertEqual(sum(results["frames"]["dropped"].values()), 0)
 
+    def test_a_host_is_sent_pause_frames_for_a_lossless_class(self):
+        """A 1 Mb/s link and a lossless class: the host sees XOFF for it while its queue is full, and XON after."""
+        self.make(2)
+        for fabric in FABRICS:
+            with self.subTest(fabric=fabric):
+                process = self.start_live(self.config(fabric, 2, rate="1M", port_more=", queue: 256KiB"), folder=fabric)
+                self.in_host(0, "ping", "-c", "1", "-W", "5", "198.18.0.2")
+                ears = self.background(0, sys.executable, TRAFFIC, "pfc", "serve", "eth0", 4)
+                self.assertEqual(ears.stdout.readline().strip(), "ready")
+                # 150 datagrams of 1.4 KB: over half of the queue, and not all of it. They take 1.7 s on the link.
+                self.in_host(0, sys.executable, TRAFFIC, "flood", "send", "198.18.0.2", 150, 26)
+                heard = [bytes.fromhex(line) for line in ears.communicate(timeout=30)[0].split()]
+                results = self.end(process, folder=fabric)
+                self.assertTrue(heard)
+                for frame in heard:
+                    self.assertEqual(frame[:6].hex(), "0180c2000001")
+                    self.assertEqual(frame[12:18].hex(), "880801010008", "PFC for class 3 alone")
+                    self.assertEqual(len(frame), 60)
+                quanta = [int.from_bytes(frame[24:26], "big") for frame in heard]
+                self.assertEqual(quanta[0], 0xffff)
+                self.assertIn(0, quanta, "no XON")
+                self.assertEqual(len(heard), results["ports"][0]["pfc_sent"])
+                self.assertEqual(sum(results["frames"]["dropped"].values()), 0, "nothing is lost in a lossless class")
+
     def test_a_second_instance_on_a_port_is_told_so(self):
         self.make(2)
         config = self.config("voq", 2)

@@ -3,8 +3,9 @@
 """What hosts of the live tests say to each other, run inside their namespaces.
 
 live_traffic.py tcp|tcp6|udp serve|send ADDRESS BYTES    a stream; the server reports bytes and whether all were right
-live_traffic.py flood send ADDRESS COUNT                 UDP datagrams of 1400 bytes as fast as they go
+live_traffic.py flood send ADDRESS COUNT [DSCP]          UDP datagrams of 1400 bytes as fast as they go
 live_traffic.py pfc send INTERFACE CLASS COUNT           pause frames for the class, one every millisecond
+live_traffic.py pfc serve INTERFACE SECONDS              prints the MAC control frames that come in, in hexadecimal
 """
 import hashlib
 import json
@@ -62,8 +63,9 @@ def datagrams(role, address, size):
                 time.sleep(0.0005)  # the receiver's socket buffer is not what is tested
 
 
-def flood(address, count):
+def flood(address, count, dscp=0):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
         for _ in range(count):
             try:
                 udp.sendto(bytes(CHUNK), (address, PORT))
@@ -84,6 +86,19 @@ def pfc(interface, traffic_class, count):
             time.sleep(0.001)
 
 
+def mac_control(interface, seconds):
+    with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x8808)) as raw:
+        raw.bind((interface, 0x8808))
+        raw.settimeout(0.1)
+        end = time.monotonic() + seconds
+        print("ready", flush=True)
+        while time.monotonic() < end:
+            try:
+                print(raw.recv(2048).hex(), flush=True)
+            except TimeoutError:
+                pass
+
+
 def main(kind, role, target, *numbers):
     numbers = [int(n) for n in numbers]
     if kind == "tcp":
@@ -94,6 +109,8 @@ def main(kind, role, target, *numbers):
         datagrams(role, target, *numbers)
     elif kind == "flood":
         flood(target, *numbers)
+    elif kind == "pfc" and role == "serve":
+        mac_control(target, *numbers)
     elif kind == "pfc":
         pfc(target, *numbers)
     else:
