@@ -14,16 +14,26 @@
 #include "dataplane/config.h"
 #include "dataplane/ecn.h"
 #include "dataplane/frame.h"
+#include "dataplane/frame_ring.h"
 #include "dataplane/pfc.h"
 #include "dataplane/time.h"
 #include "ethernet/link.h"
 
 namespace weft::ethernet {
 
-class EgressPort {
+struct QueuedFrame {  // in the queue of its class
+  Frame* frame;
+  TimePs ready;  // it may leave from here on
+  std::uint32_t out_port, key;
+  std::uint16_t length, in;  // `in`: ingress port of this switch
+};
+static_assert(sizeof(QueuedFrame) == 32);
+
+class alignas(64) EgressPort {
  public:
+  static constexpr std::uint32_t no_class = traffic_classes;
   EgressPort(Rate rate, const ClassesConfig& classes, EcnMarker ecn_marker)
-      : pauses(rate, classes.lossless), ecn(ecn_marker), clock_(rate), arbiter_(classes, max_frame_bytes) {}
+      : clock_(rate), ecn(ecn_marker), arbiter_(classes, max_frame_bytes), pauses_(rate, classes.lossless) {}
 
   // What can be served.
 
@@ -33,15 +43,13 @@ class EgressPort {
   }
   /// Paused by the far end, and the watchdog has not overruled that.
   [[nodiscard]] bool held(std::uint32_t traffic_class, TimePs now) const {
-    return pauses.paused(traffic_class, now) && (ignore_pause >> traffic_class & 1) == 0;
+    return now < pauses_end_ && pauses_.paused(traffic_class, now) && (ignore_pause >> traffic_class & 1) == 0;
   }
-  /// The frame may leave from frame->queued on.
-  void enqueue(Frame* frame) {
-    const std::uint32_t c = frame->traffic_class;
+  void enqueue(std::uint32_t c, const QueuedFrame& frame) {
     waiting_ |= 1u << c;
-    queues_[c].push(frame);
-    bytes_[c] += frame->length;
-    queued_bytes_ += frame->length;
+    queues_[c].frames.push(frame);
+    queues_[c].bytes += frame.length;
+    queued_bytes_ += frame.length;
     if (queued_bytes_ > max_bytes) max_bytes = queued_bytes_;
   }
   /// When next() can have something to serve, as things stand; never: nothing waits.
@@ -50,33 +58,45 @@ class EgressPort {
     if (free_at_ > now) return free_at_;
     return pause_pending_ != 0 ? now : next_ready(now);
   }
-  /// The frame that goes next, taken from its queue; nullptr: none can. Only while the wire is free and no pause frame
-  /// waits.
-  Frame* next(TimePs now) {
+  /// The class whose first frame goes next; no_class: none can. Only while the wire is free and no pause frame waits.
+  std::uint32_t next(TimePs now) {
     std::uint32_t ready = 0;
     for (std::uint32_t rest = waiting_; rest != 0; rest &= rest - 1) {
       const auto c = static_cast<std::uint32_t>(__builtin_ctz(rest));
-      if (queues_[c].head->queued <= now && !held(c, now)) ready |= 1u << c;
+      if (queues_[c].frames.front().ready <= now && !held(c, now)) ready |= 1u << c;
     }
-    return ready == 0 ? nullptr : pop(arbiter_.pick(ready));
+    return ready == 0 ? no_class : arbiter_.pick(ready);
   }
-  /// The first of one class, whether it may be sent or not; for the watchdog.
-  Frame* pop(std::uint32_t c) {
-    Frame* frame = queues_[c].pop();
-    if (queues_[c].empty()) waiting_ &= ~(1u << c);
-    bytes_[c] -= frame->length;
-    queued_bytes_ -= frame->length;
+  /// The first of one class, whether it may be sent or not.
+  QueuedFrame pop(std::uint32_t c) {
+    ClassQueue& queue = queues_[c];
+    const QueuedFrame frame = queue.frames.front();
+    queue.frames.pop();
+    if (queue.frames.empty())
+      waiting_ &= ~(1u << c);
+    else
+      __builtin_prefetch(&queue.frames.front());  // half a frame's time until it is read
+    queue.bytes -= frame.length;
+    queued_bytes_ -= frame.length;
     return frame;
   }
-  /// Puts the frame on the wire at `now`; when its last bit leaves.
-  TimePs transmit(const Frame* frame, TimePs now) {
-    const std::uint32_t bytes = weft::wire_bytes(frame);
-    arbiter_.charge(frame->traffic_class, bytes);
+  /// Puts a frame on the wire at `now`; when its last bit leaves.
+  TimePs transmit(std::uint32_t c, std::uint32_t length, TimePs now) {
+    const std::uint32_t bytes = length + ethernet_overhead_bytes;
+    arbiter_.charge(c, bytes);
     sent_bytes += bytes;
     return free_at_ = now + clock_.take(bytes);
   }
   /// Time of a frame's first `bytes` on this wire.
   [[nodiscard]] TimePs time_of(std::uint32_t bytes) const { return clock_.time_of(bytes); }
+
+  /// A pause frame of the far end takes effect; calls in order of time.
+  void receive_pause(const PfcFrame& pfc, TimePs now) {
+    pauses_.receive(pfc, now);
+    pauses_end_ = 0;
+    for (std::uint32_t c = 0; c < traffic_classes; ++c) pauses_end_ = std::max(pauses_end_, pauses_.paused_until(c));
+  }
+  [[nodiscard]] const PauseState& pauses() const { return pauses_; }
 
   // Pause frames of this port's own.
 
@@ -111,45 +131,54 @@ class EgressPort {
 
   void set_rate(Rate rate) { clock_.set_rate(rate); }
   [[nodiscard]] std::uint32_t waiting() const { return waiting_; }
-  [[nodiscard]] std::uint64_t bytes(std::uint32_t traffic_class) const { return bytes_[traffic_class]; }
+  [[nodiscard]] std::uint64_t bytes(std::uint32_t traffic_class) const { return queues_[traffic_class].bytes; }
   [[nodiscard]] std::uint64_t queued_bytes() const { return queued_bytes_; }
   [[nodiscard]] std::uint64_t frames_waiting() const {
     std::uint64_t frames = 0;
-    for (const FrameQueue& queue : queues_)
-      for (const Frame* frame = queue.head; frame != nullptr; frame = frame->next) ++frames;
+    for (const ClassQueue& queue : queues_) frames += queue.frames.size();
     return frames;
   }
-
-  PauseState pauses;     // said by the far end
-  PauseRoot pause_root;  // of its last pause
-  EcnMarker ecn;
-  std::uint32_t storm = 0;                        // classes that the watchdog has found in a storm
-  std::uint32_t ignore_pause = 0;                 // of these, those that it serves in spite of pauses
-  std::uint64_t max_bytes = 0;                    // most that waited, all classes
-  std::uint64_t sent_bytes = 0, pause_bytes = 0;  // on the wire; pause frames are in both
-  std::uint64_t pauses_sent = 0, resumes_sent = 0, pauses_received = 0;  // frames
 
  private:
   [[nodiscard]] TimePs next_ready(TimePs now) const {
     TimePs next = never;
     for (std::uint32_t rest = waiting_; rest != 0; rest &= rest - 1) {
       const auto c = static_cast<std::uint32_t>(__builtin_ctz(rest));
-      TimePs at = queues_[c].head->queued > now ? queues_[c].head->queued : now;
-      if ((ignore_pause >> c & 1) == 0 && pauses.paused_until(c) > at) at = pauses.paused_until(c);
+      TimePs at = std::max(queues_[c].frames.front().ready, now);
+      if ((ignore_pause >> c & 1) == 0 && pauses_.paused_until(c) > at) at = pauses_.paused_until(c);
       if (at < next) next = at;
     }
     return next;
   }
 
-  WireClock clock_;
-  ClassArbiter arbiter_;
+  // In the order in which frames touch them: a port has little to itself in the cache.
   TimePs free_at_ = 0;
+  WireClock clock_;
+  TimePs pauses_end_ = 0;  // of the last class that is paused
+  std::uint64_t queued_bytes_ = 0;
   std::uint32_t waiting_ = 0;
   std::uint8_t pause_pending_ = 0, pause_xoff_ = 0;
-  PauseRoot pause_root_;
-  std::uint64_t queued_bytes_ = 0;
-  std::array<FrameQueue, traffic_classes> queues_;
-  std::array<std::uint64_t, traffic_classes> bytes_{};
+
+ public:
+  std::uint8_t storm = 0;         // classes that the watchdog has found in a storm
+  std::uint8_t ignore_pause = 0;  // of these, those that it serves in spite of pauses
+  EcnMarker ecn;
+  std::uint64_t max_bytes = 0;                    // most that waited, all classes
+  std::uint64_t sent_bytes = 0, pause_bytes = 0;  // on the wire; pause frames are in both
+
+ private:
+  struct alignas(64) ClassQueue {
+    Ring<QueuedFrame> frames;
+    std::uint64_t bytes = 0;
+  };
+  std::array<ClassQueue, traffic_classes> queues_;
+  ClassArbiter arbiter_;
+  PauseState pauses_;     // said by the far end
+  PauseRoot pause_root_;  // of the pauses that this port sends
+
+ public:
+  PauseRoot pause_root;                                                  // of the far end's last pause
+  std::uint64_t pauses_sent = 0, resumes_sent = 0, pauses_received = 0;  // frames
 };
 
 }  // namespace weft::ethernet

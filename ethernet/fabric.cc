@@ -243,7 +243,7 @@ void Fabric::collect_links(RunResult& result, TimePs end) const {
     add_link_samples(result, [&](std::size_t s) { return from.wire_at_samples()[s].sent[port]; });
     link.control_bytes = egress.pause_bytes;
     link.queue_max_bytes = egress.max_bytes;
-    link.paused = paused(egress.pauses);
+    link.paused = paused(egress.pauses());
     return link;
   };
   begin_link_samples(result, switches_.front()->series());
@@ -333,7 +333,7 @@ void Fabric::collect(RunResult& result, TimePs end) const {
       ethernet.pfc_xoff_sent += port.pauses_sent;
       ethernet.pfc_xon_sent += port.resumes_sent;
       ethernet.pfc_received += port.pauses_received;
-      for (std::uint32_t c = 0; c < traffic_classes; ++c) ethernet.pfc_paused += port.pauses.paused_total(c, end);
+      for (std::uint32_t c = 0; c < traffic_classes; ++c) ethernet.pfc_paused += port.pauses().paused_total(c, end);
     }
     for (const HostPort& host : one->hosts())
       for (std::uint32_t c = 0; c < traffic_classes; ++c)

@@ -125,6 +125,28 @@ TEST(FlowKey, OneUdpPortNeedsTheQueuePair) {
   EXPECT_EQ(with.size(), 8u);
 }
 
+// What the forwarder has left in the frame saves parsing it again, and must not change the key.
+TEST(FlowKey, DoesNotDependOnWhetherTheFrameWasParsed) {
+  const std::vector<testing::Bytes> frames = {
+      Packet("RoCE").eth(2, 4).ipv4(1, 2).udp(5, 4791).bth(17).build(),
+      Packet("RoCE, another queue pair").eth(2, 4).ipv4(1, 2).udp(5, 4791).bth(18).build(),
+      Packet("UDP of the same size").eth(2, 4).ipv4(1, 2).udp(5, 4792).payload(12).build(),
+      Packet("short UDP to the RoCE port").eth(2, 4).ipv4(1, 2).udp(5, 4791).payload(11).build(),
+      Packet("UDP without payload").eth(2, 4).ipv4(1, 2).udp(5, 6).build()};
+  std::set<std::uint32_t> different;
+  for (const HashFields fields : {HashFields::five_tuple, HashFields::five_tuple_qp})
+    for (const testing::Bytes& bytes : frames) {
+      HeapFrame frame(bytes);
+      frame.get()->length = static_cast<std::uint32_t>(bytes.size());
+      const std::uint32_t unparsed = flow_key(frame.get(), fields);
+      frame.get()->ip_version = 4;
+      frame.get()->l3_offset = 14;
+      EXPECT_EQ(flow_key(frame.get(), fields), unparsed) << bytes.size();
+      if (fields == HashFields::five_tuple_qp) different.insert(unparsed);
+    }
+  EXPECT_EQ(different.size(), frames.size());
+}
+
 TEST(FlowKey, FragmentsAndWhatIsNotIpHaveOneToo) {
   const auto v6 = Packet("IPv6").eth(2, 4).ipv6(1, 2).udp(5, 6).payload(20).build();
   const auto v6_other = Packet("IPv6, another port").eth(2, 4).ipv6(1, 2).udp(7, 6).payload(20).build();

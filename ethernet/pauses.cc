@@ -8,7 +8,7 @@ namespace weft::ethernet {
 void Switch::paused(std::uint32_t p, const PfcFrame& pfc, const PauseRoot& root, TimePs now) {
   EgressPort& port = ports_[p];
   ++port.pauses_received;
-  port.pauses.receive(pfc, now);
+  port.receive_pause(pfc, now);
   bool pausing = false;
   for (std::uint32_t c = 0; c < traffic_classes; ++c) {
     if ((pfc.enabled >> c & 1) == 0) continue;

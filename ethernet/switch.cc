@@ -70,11 +70,10 @@ bool needs_key(const EthernetConfig& config) { return config.load_balance != Loa
 
 constexpr std::uintptr_t pause_tag = 1;
 
-/// What will be read of a frame before the window is over: where it goes, and at a leaf its headers (learning) and mbuf
+/// What a leaf will read of a frame that comes out of the fabric: where it is from, its headers (learning) and mbuf
 /// (freeing).
-void prefetch(Frame* frame, bool leaf) {
+void prefetch(Frame* frame) {
   rte_prefetch0(frame);
-  if (!leaf) return;
   rte_prefetch0(mbuf_of(frame));
   rte_prefetch0(reinterpret_cast<const std::uint8_t*>(frame + 1) + RTE_PKTMBUF_HEADROOM);
 }
@@ -157,13 +156,15 @@ void Switch::gather(TimePs until) {
     frames.refresh();
     // Added by the time at which the pipeline ends, or the pause takes effect: with one constant for a link the ring
     // stays in order.
-    for (; !frames.empty() && frames.peek().at + latency_ < until; frames.take()) {
-      FrameOnWire& item = frames.peek();
-      if (!port.fate.harmless()) [[unlikely]]
-        item.fate = static_cast<std::uint32_t>(port.fate.of(item.tail, wire_bytes(item.frame), false));
-      prefetch(item.frame, forwarder_ != nullptr);
+    const bool harmless = port.fate.harmless(), leaf = forwarder_ != nullptr;
+    frames.take_while([&](FrameOnWire& item) {
+      if (item.at + latency_ >= until) return false;
+      if (!harmless) [[unlikely]]
+        item.fate = static_cast<std::uint8_t>(port.fate.of(item.tail, item.length + ethernet_overhead_bytes, false));
+      if (leaf) prefetch(item.frame);
       order_.add(item.at + latency_, &item);
-    }
+      return true;
+    });
     auto& pauses = port.in->pauses;
     pauses.refresh();
     for (; !pauses.empty() && pauses.peek().at + reaction_[hosts_count_ + i] < until; pauses.take()) {
@@ -202,6 +203,8 @@ void Switch::advance(TimePs from, TimePs until) {
   events_ += count;
   for (std::uint32_t p = 0; p < hosts_count_; ++p)
     if (deliveries_[p].end < until) settle(p);
+  for (Frame* frame : dropped_) free_frame(frame);
+  dropped_.clear();
   std::uint64_t committed = 0;
   for (FabricPort& port : fabric_) {
     port.out->frames.publish();
@@ -251,58 +254,60 @@ void Switch::timer(std::uint32_t which, TimePs now) {
 
 // The way of a frame.
 
-void Switch::arrival(const FrameOnWire& item, TimePs now) {
+// Flattened, as output(): one call a frame and not five.
+[[gnu::flatten]] void Switch::arrival(const FrameOnWire& item, TimePs now) {
   if (item.fate != 0) [[unlikely]]
     return drop(item.frame,
                 item.fate == static_cast<std::uint32_t>(LinkFate::Outcome::link_down) ? DropReason::link_down
                                                                                       : DropReason::link_error,
                 now);
-  forward(item.frame, item.port, item.tail, now);
+  forward(item.ref(), item.port, item.tail, now);
 }
 
-void Switch::forward(Frame* frame, std::uint32_t in, TimePs tail, TimePs now) {
+void Switch::forward(const FrameRef& frame, std::uint32_t in, TimePs tail, TimePs now) {
   ++frames_forwarded_;
-  std::uint32_t out = route_[frame->out_port];
+  std::uint32_t out = route_[frame.out_port];
   if ((out & remote) != 0) {
     LoadBalancer::Group& group = groups_[out & ~remote];
     if (group.members.empty()) [[unlikely]]
-      return drop(frame, DropReason::unreachable, now);
+      return drop(frame.frame, DropReason::unreachable, now);
     std::uint32_t link = group.members.front();
     if (group.members.size() > 1)
-      link = balancer_.choose(group, frame->scratch[1], frame->length, now, [&](std::uint32_t l) {
+      link = balancer_.choose(group, frame.key, frame.length, now, [&](std::uint32_t l) {
         // A frame on the wire counts as a small one: of two empty queues the one whose wire is free is shorter.
         const EgressPort& port = ports_[hosts_count_ + l];
         return port.queued_bytes() + (port.free_at() > now ? 64 : 0);
       });
     out = hosts_count_ + link;
   } else if (in >= hosts_count_) {
-    forwarder_->egress(frame, now);
+    forwarder_->egress(frame.frame, now);
   }
   // A frame may leave while it still comes in, if the wire that it leaves by is not the faster one.
   const TimePs ready = cut_through_ && rates_[in] < rates_[out] ? tail + latency_ : now;
   enqueue(frame, in, out, ready, now);
 }
 
-void Switch::enqueue(Frame* frame, std::uint32_t in, std::uint32_t out, TimePs ready, TimePs now) {
+void Switch::enqueue(const FrameRef& frame, std::uint32_t in, std::uint32_t out, TimePs ready, TimePs now) {
   EgressPort& port = ports_[out];
-  const std::uint32_t c = frame->traffic_class;
+  const std::uint32_t c = frame.traffic_class;
   if ((port.storm >> c & 1) != 0) [[unlikely]]
     if (!storm_over(out, c, now) && config_.watchdog.action == WatchdogAction::drop)
-      return drop(frame, DropReason::watchdog, now);
+      return drop(frame.frame, DropReason::watchdog, now);
   // What finds the port idle is never buffered.
   if (port.idle(c, now) && ready <= now) return start(frame, out, now);
 
-  if ((ecn_classes_ >> c & 1) != 0 && !config_.ecn.at_dequeue && !judge_ecn(frame, port, port.bytes(c))) [[unlikely]]
-    return drop(frame, DropReason::not_ect, now);
-  const Mmu::Admit admitted = mmu_.admit(in, out, c, frame->length, now);
+  if ((ecn_classes_ >> c & 1) != 0 && !config_.ecn.at_dequeue && !judge_ecn(frame.frame, port, port.bytes(c)))
+      [[unlikely]]
+    return drop(frame.frame, DropReason::not_ect, now);
+  const Mmu::Admit admitted = mmu_.admit(in, out, c, frame.length, now);
   if (admitted != Mmu::Admit::ok) [[unlikely]] {
     switch (admitted) {
       case Mmu::Admit::headroom_exceeded:
-        return drop(frame, DropReason::headroom_exceeded, now);
+        return drop(frame.frame, DropReason::headroom_exceeded, now);
       case Mmu::Admit::class_limit:
-        return drop(frame, DropReason::class_limit, now);
+        return drop(frame.frame, DropReason::class_limit, now);
       case Mmu::Admit::buffer_full:
-        return drop(frame, DropReason::buffer_full, now);
+        return drop(frame.frame, DropReason::buffer_full, now);
       case Mmu::Admit::send_xoff:
       case Mmu::Admit::ok:
         send_xoff(in, out, c, now);
@@ -310,9 +315,7 @@ void Switch::enqueue(Frame* frame, std::uint32_t in, std::uint32_t out, TimePs r
     }
   }
   buffer_meter_.set(mmu_.used_bytes(), now);
-  frame->scratch[0] = in;
-  frame->queued = ready;
-  port.enqueue(frame);
+  port.enqueue(c, {frame.frame, ready, frame.out_port, frame.key, frame.length, static_cast<std::uint16_t>(in)});
   if (port.held(c, now)) [[unlikely]]
     stalled(out, c, now);
   arm(out, now);
@@ -333,56 +336,64 @@ bool Switch::judge_ecn(Frame* frame, const EgressPort& port, std::uint64_t depth
   return true;
 }
 
-void Switch::output(std::uint32_t out, TimePs now) {
+[[gnu::flatten]] void Switch::output(std::uint32_t out, TimePs now) {
   EgressPort& port = ports_[out];
   if (port.free_at() <= now) {
     if (port.pause_pending()) [[unlikely]] {
       transmit_pause(out, now);
-    } else if (Frame* frame = port.next(now)) {
-      const std::uint32_t c = frame->traffic_class, in = frame->scratch[0], length = frame->length;
+    } else if (const std::uint32_t c = port.next(now); c != EgressPort::no_class) {
+      const QueuedFrame frame = port.pop(c);
       bool keep = true;
-      if ((ecn_classes_ >> c & 1) != 0 && config_.ecn.at_dequeue) keep = judge_ecn(frame, port, port.bytes(c) + length);
+      if ((ecn_classes_ >> c & 1) != 0 && config_.ecn.at_dequeue)
+        keep = judge_ecn(frame.frame, port, port.bytes(c) + frame.length);
       if (keep) [[likely]]
-        start(frame, out, now);
+        start({frame.frame, frame.out_port, frame.key, frame.length, static_cast<std::uint8_t>(c)}, out, now);
       else
-        drop(frame, DropReason::not_ect, now);
+        drop(frame.frame, DropReason::not_ect, now);
       if (stalled_count_ != 0) [[unlikely]]
         moved(out, c);
-      if (mmu_.release(in, out, c, length)) [[unlikely]]
-        send_xon(in, c, now);
-      buffer_meter_.set(mmu_.used_bytes(), now);
+      if (mmu_.release(frame.in, out, c, frame.length)) [[unlikely]]
+        send_xon(frame.in, c, now);
     }
   }
   arm(out, now);
 }
 
-void Switch::start(Frame* frame, std::uint32_t out, TimePs now) {
+void Switch::start(const FrameRef& frame, std::uint32_t out, TimePs now) {
   EgressPort& port = ports_[out];
-  const TimePs end = port.transmit(frame, now);
+  const TimePs end = port.transmit(frame.traffic_class, frame.length, now);
   if (out < hosts_count_) {
     if (deliveries_[out].frame != nullptr) settle(out);
-    deliveries_[out] = {frame, end};
+    deliveries_[out] = {frame.frame, end};
     return;
   }
   FabricPort& fabric = fabric_[out - hosts_count_];
-  FrameOnWire& item = fabric.out->frames.append();
-  item.tail = end + fabric.params.delay;
-  item.at =
-      cut_through_ ? now + port.time_of(std::min(header_bytes, wire_bytes(frame))) + fabric.params.delay : item.tail;
-  item.frame = frame;
-  item.port = fabric.far_port;
-  item.fate = 0;
+  const std::uint32_t bytes = frame.length + ethernet_overhead_bytes;
+  const TimePs tail = end + fabric.params.delay;
+  const TimePs at = cut_through_ ? now + port.time_of(std::min(header_bytes, bytes)) + fabric.params.delay : tail;
+  fabric.out->frames.append() = {.at = at,
+                                 .tail = tail,
+                                 .frame = frame.frame,
+                                 .out_port = frame.out_port,
+                                 .key = frame.key,
+                                 .length = frame.length,
+                                 .port = static_cast<std::uint16_t>(fabric.far_port),
+                                 .traffic_class = frame.traffic_class,
+                                 .fate = 0};
   fabric.out->frames.front();  // the one just appended: nothing ever waits in the ring
   fabric.out->frames.commit();
   if (fabric.frame_tap != no_tap) [[unlikely]]
-    capture_->frame(fabric.frame_tap, end, frame);
+    capture_->frame(fabric.frame_tap, end, frame.frame);
 }
 
 void Switch::drop(Frame* frame, DropReason reason, TimePs now) {
   books_.drop(reason);
   if (taps_.drops != no_tap) [[unlikely]]
     capture_->frame(taps_.drops, now, frame, name_of(reason));
-  free_frame(frame);
+  // A frame that has waited is not in the cache any more. It is fetched by the end of the window, when it is given
+  // back.
+  rte_prefetch0(mbuf_of(frame));
+  dropped_.push_back(frame);
 }
 
 // At window edges.

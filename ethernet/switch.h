@@ -130,12 +130,13 @@ class Switch final : public Node {
   void timer(std::uint32_t slot, TimePs now);
 
   // The way of a frame.
-  void forward(Frame* frame, std::uint32_t in, TimePs tail, TimePs now);
-  void enqueue(Frame* frame, std::uint32_t in, std::uint32_t out, TimePs ready, TimePs now);
-  void start(Frame* frame, std::uint32_t out, TimePs now);
+  void forward(const FrameRef& frame, std::uint32_t in, TimePs tail, TimePs now);
+  void enqueue(const FrameRef& frame, std::uint32_t in, std::uint32_t out, TimePs ready, TimePs now);
+  void start(const FrameRef& frame, std::uint32_t out, TimePs now);
   void settle(std::uint32_t port);
   void live_arrivals(TimePs from, TimePs until);
   bool judge_ecn(Frame* frame, const EgressPort& port, std::uint64_t depth);
+  [[nodiscard]] FrameRef ref_of(Frame* frame, bool with_key) const;
   void flood(Frame* frame, TimePs tail, TimePs now);
   void mac_control(Frame* frame, TimePs tail, TimePs now);
   void drop(Frame* frame, DropReason reason, TimePs now);
@@ -216,6 +217,7 @@ class Switch final : public Node {
   std::vector<std::vector<PauseCause>> pause_causes_;
   std::uint64_t events_ = 0, frames_forwarded_ = 0, ecn_marked_ = 0, storms_ = 0;
   std::uint64_t published_ = 0;
+  std::vector<Frame*> dropped_;  // in this window
   bool sent_in_window_ = false;
   std::vector<SeriesRow> series_;
 };

@@ -52,8 +52,7 @@ void Switch::admission(std::uint32_t port, TimePs now) {
   switch (verdict.kind) {
     case Verdict::Kind::unicast:
       frame->out_port = verdict.port;
-      if (needs_key_ && (route_[verdict.port] & remote) != 0) frame->scratch[1] = flow_key(frame, config_.hash.fields);
-      forward(frame, port, tail, now);
+      forward(ref_of(frame, needs_key_ && (route_[verdict.port] & remote) != 0), port, tail, now);
       break;
     case Verdict::Kind::flood:
       flood(frame, tail, now);
@@ -67,10 +66,15 @@ void Switch::admission(std::uint32_t port, TimePs now) {
   }
 }
 
+FrameRef Switch::ref_of(Frame* frame, bool with_key) const {
+  return {frame, frame->out_port, with_key ? flow_key(frame, config_.hash.fields) : 0,
+          static_cast<std::uint16_t>(frame->length), frame->traffic_class};
+}
+
 void Switch::flood(Frame* frame, TimePs tail, TimePs now) {
   const std::uint32_t all = topology_.host_ports(), in_port = frame->in_port, in = topology_.local_of(in_port);
   if (all == 1) return filter(frame, FilterReason::same_port);
-  if (needs_key_) frame->scratch[1] = flow_key(frame, config_.hash.fields);
+  FrameRef ref = ref_of(frame, needs_key_);
   // The last copy is the original: nothing is copied that need not be.
   const std::uint32_t last = in_port == all - 1 ? all - 2 : all - 1;
   for (std::uint32_t port = 0; port < last; ++port) {
@@ -81,11 +85,13 @@ void Switch::flood(Frame* frame, TimePs tail, TimePs now) {
       continue;
     }
     ++books_.replicated;
-    copy->out_port = port;
-    forward(copy, in, tail, now);
+    copy->out_port = ref.out_port = port;
+    ref.frame = copy;
+    forward(ref, in, tail, now);
   }
-  frame->out_port = last;
-  forward(frame, in, tail, now);
+  frame->out_port = ref.out_port = last;
+  ref.frame = frame;
+  forward(ref, in, tail, now);
 }
 
 // PAUSE and PFC end at the port that receives them.

@@ -28,9 +28,9 @@ void Switch::moved(std::uint32_t port, std::uint32_t traffic_class) {
 // Nobody needs to know when a storm ends before the next frame or pause frame comes, so no timer waits for it.
 bool Switch::storm_over(std::uint32_t port, std::uint32_t traffic_class, TimePs now) {
   if (now < stalls_[port * traffic_classes + traffic_class].last_pause + config_.watchdog.restore) return false;
-  const std::uint32_t keep = ~(1u << traffic_class);
-  ports_[port].storm &= keep;
-  ports_[port].ignore_pause &= keep;
+  const auto keep = static_cast<std::uint8_t>(~(1u << traffic_class));
+  ports_[port].storm = ports_[port].storm & keep;
+  ports_[port].ignore_pause = ports_[port].ignore_pause & keep;
   return true;
 }
 
@@ -49,16 +49,15 @@ void Switch::watchdog(TimePs now) {
       moved(p, c);
       if (!port.held(c, now)) continue;
       ++storms_;
-      port.storm |= 1u << c;
+      port.storm |= static_cast<std::uint8_t>(1u << c);
       stall.last_pause = now;
       if (config_.watchdog.action == WatchdogAction::forward) {
-        port.ignore_pause |= 1u << c;
+        port.ignore_pause |= static_cast<std::uint8_t>(1u << c);
       } else {
         while (port.bytes(c) != 0) {
-          Frame* frame = port.pop(c);
-          const std::uint32_t in = frame->scratch[0], length = frame->length;
-          drop(frame, DropReason::watchdog, now);
-          if (mmu_.release(in, p, c, length)) send_xon(in, c, now);
+          const QueuedFrame frame = port.pop(c);
+          drop(frame.frame, DropReason::watchdog, now);
+          if (mmu_.release(frame.in, p, c, frame.length)) send_xon(frame.in, c, now);
           buffer_meter_.set(mmu_.used_bytes(), now);
         }
       }
