@@ -354,6 +354,7 @@ bool Switch::judge_ecn(Frame* frame, const EgressPort& port, std::uint64_t depth
         moved(out, c);
       if (mmu_.release(frame.in, out, c, frame.length)) [[unlikely]]
         send_xon(frame.in, c, now);
+      buffer_meter_.set(mmu_.used_bytes(), now);
     }
   }
   arm(out, now);
