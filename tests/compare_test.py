@@ -128,6 +128,7 @@ class Compare(Comparison):
                 (["bad.yaml"], ["bad.yaml:4", "host_per_leaf"]),
                 (["bad-ethernet.yaml"], ["kmin"]),
                 (["missing.yaml"], ["missing.yaml"]),
+                (["small.yaml", "--seed", "-1"], ["--seed", "-1"]),
                 # Known only when the fabric is built: the run says so, and compare passes it on.
                 (["small.yaml", "--fabrics", "ethernet", "--set", "ethernet.buffer=64KiB"], ["ethernet.buffer"]),
                 ([], ["CONFIG"])]:

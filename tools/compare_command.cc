@@ -37,10 +37,9 @@ constexpr FolderKind compare_folder{"comparison", "-compare", compare_files, std
 constexpr int failed = 1, usage = 2;
 
 struct CompareArguments {
-  std::string config, out, replay, eal;
+  std::string config, out, replay, eal, seed;
   std::vector<std::string> fabrics{"voq", "ethernet"}, overrides, capture;
   std::optional<std::uint32_t> workers;
-  std::optional<std::uint64_t> seed;
   bool json = false, strict = false, force = false;
 };
 
@@ -63,7 +62,7 @@ std::vector<std::string> run_arguments(const CompareArguments& arguments, const 
   if (!arguments.capture.empty()) add("--capture", joined(arguments.capture));
   if (!arguments.eal.empty()) add("--eal", arguments.eal);
   if (arguments.workers) add("--workers", std::to_string(*arguments.workers));
-  if (arguments.seed) add("--seed", std::to_string(*arguments.seed));
+  if (!arguments.seed.empty()) add("--seed", arguments.seed);
   if (arguments.strict) run.emplace_back("--strict");
   if (arguments.force) run.emplace_back("--force");
   return run;
