@@ -42,6 +42,7 @@ void copy_from(const Frame* frame, std::uint32_t offset, std::uint32_t size, Wri
     size -= here;
     offset = 0;
   }
+  for (; size > 0; --size) out.u8(0);  // a modelled frame's payload
 }
 
 }  // namespace

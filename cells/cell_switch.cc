@@ -104,6 +104,7 @@ void CellSwitch::check_hold(std::uint32_t leaf, TimePs now) {
 
 void CellSwitch::advance(TimePs from, TimePs until) {
   order_.begin(from, until);
+  for (const CellReceiver& in : in_) in.prefetch();
   for (CellReceiver& in : in_) in.gather(order_, until);
   order_.sort();
   const std::uint32_t count = order_.size();

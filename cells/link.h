@@ -78,36 +78,46 @@ class CellTransmitter {
       {
         const TimePs data_from = free_at_ > held_until_ ? free_at_ : held_until_;
         TimePs free_at = data_from, wait_max = counters.wait_max;
-        std::uint64_t bytes_sent = 0, payload_sent = 0, cells_sent = 0;
+        std::uint64_t payload_sent = 0, cells_sent = 0, marked = 0;
+        // Cells that start before this have nothing in their way.
+        const TimePs undisturbed = std::min({limit, control_ready, next_keepalive_});
+        const TimePs mark_wait = mark_wait_, delay = config_.delay;
+        const std::uint32_t header = config_.header_bytes;
+        WireClock clock = clock_;
         link_->data.commit_while([&](Cell& cell) {
           const TimePs ready = cell.at;
           TimePs start = ready > free_at ? ready : free_at;
-          if (control_ready <= start || start >= limit) [[unlikely]]
-            return false;
-          if (start >= next_keepalive_) [[unlikely]] {
-            free_at = std::max(free_at, send_keepalives(start, free_at == data_from ? free_at_ : free_at));
-            start = ready > free_at ? ready : free_at;
+          if (start >= undisturbed) [[unlikely]] {
             if (control_ready <= start || start >= limit) return false;
+            if (start >= next_keepalive_) {
+              clock_ = clock;
+              free_at = std::max(free_at, send_keepalives(start, free_at == data_from ? free_at_ : free_at));
+              clock = clock_;
+              start = ready > free_at ? ready : free_at;
+              if (control_ready <= start || start >= limit) return false;
+            }
           }
           if ((cell.flags & cell_lost) != 0) [[unlikely]] {
             free_at = start;  // not before what went before it: the ring is in order of arrival
-            cell.at = start + config_.delay;
+            cell.at = start + delay;
             return true;
           }
-          const std::uint32_t bytes = cell.payload + config_.header_bytes;
+          const std::uint32_t bytes = cell.payload + header;
           const TimePs wait = start - ready;
           if (wait > wait_max) wait_max = wait;
-          if (wait > mark_wait_) [[unlikely]]
+          if (wait > mark_wait) [[unlikely]]
             cell.flags |= cell_marked;
-          counters.marked += cell.flags & cell_marked;
-          free_at = start + clock_.take(bytes);
-          cell.at = free_at + config_.delay;
-          bytes_sent += bytes;
+          marked += cell.flags & cell_marked;
+          free_at = start + clock.take(bytes);
+          cell.at = free_at + delay;
           payload_sent += cell.payload;
           ++cells_sent;
           on_data(cell, free_at);
           return true;
         });
+        clock_ = clock;
+        counters.marked += marked;
+        const std::uint64_t bytes_sent = payload_sent + cells_sent * header;
         if (free_at != data_from) free_at_ = free_at;
         counters.wait_max = wait_max;
         counters.cells += cells_sent;
@@ -247,21 +257,14 @@ class CellReceiver {
   CellReceiver(CellLink* link, LinkFate fate, std::uint32_t header_bytes, std::uint32_t control_bytes)
       : link_(link), fate_(std::move(fate)), header_bytes_(header_bytes), control_bytes_(control_bytes) {}
 
+  void prefetch() const { link_->data.prefetch(); }
   /// Adds everything that arrives before `until` to `order`; control cells are told apart by is_control().
   void gather(ArrivalOrder& order, TimePs until) {
     link_->data.refresh();
     link_->control.refresh();
     if (fate_.harmless()) [[likely]] {
-      link_->data.take_while([&](Cell& cell) {
-        if (cell.at >= until) return false;
-        order.add(cell.at, &cell);
-        return true;
-      });
-      link_->control.take_while([&](ControlCell& cell) {
-        if (cell.at >= until) return false;
-        order.add(cell.at, tagged(&cell));
-        return true;
-      });
+      gather_all(link_->data, order, until, [](Cell* cell) { return static_cast<void*>(cell); });
+      gather_all(link_->control, order, until, tagged);
       return;
     }
     for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take()) {
@@ -297,6 +300,17 @@ class CellReceiver {
   std::uint64_t cells_lost = 0, control_lost = 0;
 
  private:
+  template <typename Ring, typename Tag>
+  static void gather_all(Ring& ring, ArrivalOrder& order, TimePs until, Tag&& tag) {
+    if (ring.empty()) return;
+    ArrivalOrder::Link link = order.start(ring.visible());
+    ring.take_while([&](auto& item) {
+      if (item.at >= until) return false;
+      link.add(item.at, tag(&item));
+      return true;
+    });
+    order.finish(link);
+  }
   static void* tagged(ControlCell* cell) { return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(cell) | 1); }
 
   CellLink* link_;

@@ -104,8 +104,9 @@ class Reassembler {
   void release(Stream& s, const Slot& slot, Released&& released) {
     const bool lost = (slot.flags & given_up) != 0;
     Frame* frame = slot.first;
-    for (std::uint32_t i = 0; i < slot.ending; ++i) {
-      Frame* following = frame->next;
+    for (std::uint32_t left = slot.ending; left != 0; --left) {
+      // Frames are linked as far as they share a cell.
+      Frame* const following = left > 1 ? frame->next : nullptr;
       released(frame, !lost && !s.torn);
       s.torn = false;
       frame = following;
@@ -133,7 +134,7 @@ class Reassembler {
   }
 
   std::vector<std::uint32_t> index_;
-  std::deque<Stream> streams_;  // stays where it is when more come
+  std::vector<Stream> streams_;
   std::uint32_t window_;
   TimePs timeout_;
   std::deque<Overdue> overdue_;  // in time order: the timeout is one constant

@@ -84,41 +84,47 @@ bool Uplinks::has_room(TimePs now) {
   return queued_ < room_cells * live_;
 }
 
-void Uplinks::send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, Frame* first, TimePs now) {
+void Uplinks::send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence,
+                   std::span<const HeldFrame> burst, TimePs now) {
   Spray& spray = sprays_[destination];
-  Frame* frame = first;
-  std::uint32_t offset = 0, number = sequence;
+  CellTransmitter* const out = out_.data();
+  const HeldFrame* held = burst.data();
+  const HeldFrame* const end = held + burst.size();
+  const std::uint32_t payload = payload_;
+  std::uint32_t left = held->length, number = sequence;  // left: of the frame that is being cut
   do {
     // A link whose queue stays long (held back, or slower than it says) is passed over, as long as another has room.
     std::uint32_t port = spray.next();
-    for (std::uint32_t tries = 0; out_[port].queued_cells() >= 2 * room_cells && tries < out_.size(); ++tries)
+    for (std::uint32_t tries = 0; out[port].queued_cells() >= 2 * room_cells && tries < out_.size(); ++tries)
       port = spray.next();
-    Cell& cell = out_[port].append();
+    Cell& cell = out[port].append();
     cell.at = now;
-    cell.first = frame;
+    cell.first = held->frame;
     cell.sequence = number++;
-    cell.offset = static_cast<std::uint16_t>(offset);
+    cell.offset = static_cast<std::uint16_t>(held->length - left);
     cell.stream = stream;
     cell.source = static_cast<std::uint16_t>(leaf_);
     cell.destination = destination;
-    std::uint32_t room = payload_, ending = 0;
-    for (;;) {
-      const std::uint32_t left = frame->length - offset;
-      if (left > room) {
-        offset += room;
-        room = 0;
-        break;
-      }
+    std::uint32_t room = payload, ending = 0;
+    std::uint8_t flags = 0;
+    while (left <= room) {
       room -= left;
       ++ending;
-      frame = frame->next;
-      offset = 0;
-      if (room == 0 || frame == nullptr) break;
+      Frame* const ended = held->frame;
+      if (++held == end) break;
+      ended->next = held->frame;
+      left = held->length;
+      if (room == 0) break;
+    }
+    if (held != end && room != 0 && left > room) {
+      left -= room;
+      room = 0;
+      flags = cell_open;
     }
     cell.ending = static_cast<std::uint8_t>(ending);
-    cell.payload = static_cast<std::uint16_t>(payload_ - room);
-    cell.flags = offset != 0 ? std::uint8_t{cell_open} : std::uint8_t{0};
-  } while (frame != nullptr);
+    cell.payload = static_cast<std::uint16_t>(payload - room);
+    cell.flags = flags;
+  } while (held != end);
   queued_ += number - sequence;
   sequence = number;
 }

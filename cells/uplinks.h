@@ -12,6 +12,7 @@
 #include "cells/link.h"
 #include "cells/reachability.h"
 #include "cells/spray.h"
+#include "dataplane/frame_ring.h"
 #include "dataplane/topology.h"
 
 namespace weft::cells {
@@ -39,9 +40,10 @@ class Uplinks {
   [[nodiscard]] bool has_room(TimePs now);
   [[nodiscard]] TimePs retry_after() const { return retry_after_; }
 
-  /// Sends the frames from `first` (linked, last one's next is nullptr) as one burst of a VOQ, and counts `sequence`
-  /// on.
-  void send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, Frame* first, TimePs now);
+  /// Sends the frames of `burst`, at least one, as one burst of a VOQ, and counts `sequence` on. Links them by
+  /// Frame::next.
+  void send(std::uint16_t destination, std::uint16_t stream, std::uint32_t& sequence, std::span<const HeldFrame> burst,
+            TimePs now);
   /// To the leaf cell.destination. False: no link reaches it, nothing was sent.
   bool send_control(const ControlCell& cell, TimePs now);
 

@@ -15,22 +15,62 @@ namespace weft {
 class ArrivalOrder {
  public:
   static constexpr unsigned index_bits = 20;
-  static constexpr std::uint32_t max_items = 1u << index_bits;
+  static constexpr std::uint32_t max_items = 1u << index_bits, buckets = 1024;
 
   /// Starts a window whose items all arrive in [from, until).
   void begin(TimePs from, TimePs until) {
     from_ = from;
+    length_ = until - from;
     count_ = 0;
-    shift_ = 0;
-    while (((until - from) >> shift_) >= buckets) ++shift_;
+    shift_ = index_bits;
+    while ((length_ >> (shift_ - index_bits)) >= buckets) ++shift_;
+    std::memset(starts_, 0, sizeof starts_);
+  }
+
+  /// Takes the arrivals of one link, in their order. Kept in registers while it is filled.
+  class Link {
+   public:
+    void add(TimePs time, void* item) {
+      *item_++ = item;
+      const std::uint64_t key = ((time - from_) << index_bits) | count_++;
+      ++starts_[key >> shift_ & (buckets - 1)];
+      *key_++ = key;
+    }
+
+   private:
+    friend ArrivalOrder;
+    void** item_;
+    std::uint64_t* key_;
+    std::uint32_t* starts_;
+    TimePs from_;
+    std::uint32_t count_;
+    unsigned shift_;
+  };
+  /// For a link that has at most `most` arrivals. Nothing else is added before finish().
+  [[nodiscard]] Link start(std::uint64_t most) {
+    if (count_ + most > items_.size()) [[unlikely]]
+      grow(count_ + most);
+    Link link;
+    link.item_ = items_.data() + count_;
+    link.key_ = keys_.data() + count_;
+    link.starts_ = starts_;
+    link.from_ = from_;
+    link.count_ = count_;
+    link.shift_ = shift_;
+    return link;
+  }
+  void finish(const Link& link) {
+    // A link is in order, so its first arrival tells.
+    WEFT_CHECK(link.count_ == count_ || keys_[count_] >> index_bits < length_,
+               "an arrival outside the window that it comes in");
+    WEFT_CHECK(link.count_ <= max_items, "too many arrivals in one window");
+    count_ = link.count_;
   }
   void add(TimePs time, void* item) {
-    if (count_ == items_.size()) [[unlikely]]
-      grow();
     WEFT_CHECK(time >= from_, "an arrival before the window that it comes in");
-    items_[count_] = item;
-    keys_[count_] = ((time - from_) << index_bits) | count_;
-    ++count_;
+    Link link = start(1);
+    link.add(time, item);
+    finish(link);
   }
   [[nodiscard]] std::uint32_t size() const { return count_; }
 
@@ -39,12 +79,10 @@ class ArrivalOrder {
       if (count_ == 1) sorted_[0] = keys_[0];
       return;
     }
-    std::memset(starts_, 0, sizeof starts_);
-    const unsigned shift = shift_ + index_bits;
+    const unsigned shift = shift_;
     const std::uint64_t* const keys = keys_.data();
     std::uint64_t* const sorted = sorted_.data();
     const std::uint32_t count = count_;
-    for (std::uint32_t i = 0; i < count; ++i) ++starts_[keys[i] >> shift];
     std::uint32_t sum = 0;
     for (std::uint32_t& start : starts_) {
       const std::uint32_t n = start;
@@ -69,18 +107,17 @@ class ArrivalOrder {
   [[nodiscard]] void* item(std::uint32_t i) const { return items_[sorted_[i] & (max_items - 1)]; }
 
  private:
-  static constexpr std::uint32_t buckets = 256;
-  void grow() {
-    const std::size_t size = items_.empty() ? 1024 : items_.size() * 2;
-    WEFT_CHECK(size <= max_items, "too many arrivals in one window");
+  void grow(std::uint64_t least) {
+    std::size_t size = items_.empty() ? 1024 : items_.size();
+    while (size < least) size *= 2;
     items_.resize(size);
     keys_.resize(size);
     sorted_.resize(size);
   }
 
-  TimePs from_ = 0;
+  TimePs from_ = 0, length_ = 0;
   std::uint32_t count_ = 0;
-  unsigned shift_ = 0;
+  unsigned shift_ = index_bits;
   std::vector<void*> items_;
   std::vector<std::uint64_t> keys_, sorted_;
   std::uint32_t starts_[buckets];

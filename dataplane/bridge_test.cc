@@ -43,6 +43,32 @@ struct Leaf {
   Bridge bridge;
 };
 
+// What an egress leaf learns does not depend on whether it is told by Frame::source that it need not look: another leaf
+// gets the same frames without that word. Sources move between ports, share them, and age.
+TEST(Bridge, LearnsTheSameAtEgressWithAndWithoutLooking) {
+  Rng random = stream(3, 0, 0);
+  ForwardingConfig config;
+  config.ageing = 50_us;
+  Leaf ingress({}, config), told({}, config), looking({}, config);
+  TimePs now = 1_us;
+  for (int step = 0; step < 20'000; ++step, now += random.below(4) * 1_us) {
+    const std::uint64_t source = 0x5254'0000'1000 + random.below(6), destination = 0x5254'0000'1000 + random.below(6);
+    const auto port = static_cast<std::uint32_t>(random.below(4));
+    Packet p("any frame");
+    p.eth(destination, source);
+    if (random.below(4) == 0) p.vlan(static_cast<std::uint16_t>(random.below(2)));
+    const HeapFrame frame(p.type(0x9999).payload(46).build(), port);
+    ingress.bridge.ingress(frame.get(), parse(frame.bytes()), now);
+    ASSERT_NE(frame.get()->source, 0u);
+    told.bridge.egress(frame.get(), now);
+    frame.get()->source = 0;
+    looking.bridge.egress(frame.get(), now);
+    for (std::uint64_t mac = 0x5254'0000'1000; mac < 0x5254'0000'1006; ++mac)
+      for (std::uint16_t vlan = 0; vlan < 2; ++vlan)
+        ASSERT_EQ(told.bridge.find(mac, vlan, now), looking.bridge.find(mac, vlan, now)) << "step " << step;
+  }
+}
+
 constexpr std::uint64_t a = 0x5254'0000'0001, b = 0x5254'0000'0002;
 
 TEST(Bridge, FloodsUntilItHasLearnt) {

@@ -15,6 +15,7 @@ void CaptureBuffer::frame(TapId tap, TimePs at, const Frame* frame, std::string_
     half.data.insert(half.data.end(), bytes, bytes + part);
     left -= part;
   }
+  half.data.resize(half.data.size() + left);  // a modelled frame's payload: zeros
   half.records.push_back({.at = at,
                           .tap = tap,
                           .captured = static_cast<std::uint32_t>(half.data.size() - offset),

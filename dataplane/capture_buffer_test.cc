@@ -63,12 +63,12 @@ TEST(CaptureBuffer, SnaplenCutsTheBytesAndNotTheLength) {
 // A flooded copy has its headers in one segment and its payload in another: both belong into the capture.
 TEST(CaptureBuffer, FramesOfSeveralSegments) {
   testing::test_eal();
-  FramePool pool("capture", 4, 9216);
+  FramePool pool("capture", 4, 9216), copies("copies", 4, header_bytes);
   Frame* original = pool.take(4170);
   ASSERT_NE(original, nullptr);
   const Bytes bytes = counting(4170);
   std::copy(bytes.begin(), bytes.end(), bytes_of(original));
-  Frame* copy = clone_frame(original, pool);
+  Frame* copy = clone_frame(original, copies);
   ASSERT_NE(copy, nullptr);
   for (const std::uint32_t snaplen : {0u, 64u, 128u, 129u, 4169u, 4170u, 4171u}) {
     for (const Frame* frame : {original, copy}) {
@@ -81,6 +81,25 @@ TEST(CaptureBuffer, FramesOfSeveralSegments) {
   }
   free_frame(copy);
   free_frame(original);
+}
+
+// A modelled frame's payload has no memory, and is zeros in a capture.
+TEST(CaptureBuffer, PayloadWithoutMemory) {
+  testing::test_eal();
+  FramePool pool("modelled", 4, 9216, header_bytes);
+  Frame* frame = pool.take(1500);
+  ASSERT_NE(frame, nullptr);
+  const Bytes headers = counting(header_bytes);
+  std::copy(headers.begin(), headers.end(), bytes_of(frame));
+  for (const std::uint32_t snaplen : {0u, 64u, 128u, 129u, 1500u}) {
+    CaptureBuffer buffer(snaplen);
+    buffer.frame(3, 7, frame, "");
+    Bytes expected = headers;
+    expected.resize(snaplen == 0 ? 1500 : snaplen);
+    EXPECT_EQ(data_of(buffer.half(0), 0), expected) << snaplen;
+    EXPECT_EQ(buffer.half(0).records[0].original, 1500u);
+  }
+  free_frame(frame);
 }
 
 }  // namespace

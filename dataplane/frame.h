@@ -26,15 +26,14 @@ struct Frame {
   std::uint8_t ip_version;   // 4, 6, or 0
   std::uint8_t flags;        // FrameFlag
   std::uint32_t scratch[2];  // free to the block that holds the frame
-  std::uint32_t flow;        // free to the sink
+  std::uint32_t source;  // the bridge that it entered by: changes when the source address at in_port does; 0: not said
 };
 static_assert(sizeof(Frame) == 64);
 
 enum FrameFlag : std::uint8_t {
-  frame_copy = 1,     // a flood's copy: counts as replicated, not as offered
-  frame_marked = 2,   // CE set inside this fabric
-  frame_in_deep = 4,  // held in the external buffer
-  frame_local = 8,    // leaves by the leaf that it entered
+  frame_copy = 1,    // a flood's copy: counts as replicated, not as offered
+  frame_marked = 2,  // CE set inside this fabric
+  frame_local = 8,   // leaves by the leaf that it entered
 };
 
 inline constexpr std::uint16_t frame_private_bytes = sizeof(Frame);
@@ -42,7 +41,8 @@ inline constexpr std::uint16_t frame_private_bytes = sizeof(Frame);
 inline rte_mbuf* mbuf_of(Frame* frame) { return reinterpret_cast<rte_mbuf*>(frame) - 1; }
 inline const rte_mbuf* mbuf_of(const Frame* frame) { return reinterpret_cast<const rte_mbuf*>(frame) - 1; }
 inline Frame* frame_of(rte_mbuf* mbuf) { return reinterpret_cast<Frame*>(mbuf + 1); }
-/// First segment's bytes: at least the headers are there. A flooded copy keeps its payload in a second segment.
+/// First segment's bytes: at least the headers are there. A flooded copy keeps its payload in a second segment. What
+/// no segment holds, up to the frame's length, is zeros: the payload of modelled hosts takes no memory.
 inline std::uint8_t* bytes_of(Frame* frame) { return rte_pktmbuf_mtod(mbuf_of(frame), std::uint8_t*); }
 inline const std::uint8_t* bytes_of(const Frame* frame) {
   return rte_pktmbuf_mtod(mbuf_of(frame), const std::uint8_t*);

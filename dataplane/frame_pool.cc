@@ -16,9 +16,6 @@
 namespace weft {
 namespace {
 
-constexpr std::uint32_t copied_header_bytes =
-    128;  // Ethernet, two tags, IPv6, UDP, BTH and more: all that is ever rewritten
-
 /// DPDK lets a cache grow to one and a half times its size before it gives back; what lies in the caches of other
 /// lcores cannot be taken by this one, so a pool is larger by that much. A tiny pool does without caches.
 struct Shape {
@@ -77,35 +74,24 @@ std::uint64_t pool_bytes(const Shape& shape, std::uint32_t room) {
 
 }  // namespace
 
-FramePool::FramePool(const std::string& name, std::uint32_t frames, std::uint32_t longest)
-    : pool_(nullptr), small_pool_(nullptr), longest_(longest) {
+FramePool::FramePool(const std::string& name, std::uint32_t frames, std::uint32_t longest, std::uint32_t stored)
+    : pool_(nullptr), longest_(longest), stored_(std::min(stored, longest)) {
   if (longest > UINT16_MAX - RTE_PKTMBUF_HEADROOM)
     throw std::runtime_error(fmt::format("frame pool '{}': frames of {} bytes; {} is the most", name, longest,
                                          UINT16_MAX - RTE_PKTMBUF_HEADROOM));
-  const Shape shape(frames, rte_lcore_count());
-  pool_ = make_pool(name, shape, longest);
-  try {
-    small_pool_ = make_pool(name + "-copies", shape, copied_header_bytes);
-  } catch (...) {
-    rte_mempool_free(pool_);
-    throw;
-  }
+  pool_ = make_pool(name, Shape(frames, rte_lcore_count()), stored_);
 }
 
-FramePool::~FramePool() {
-  rte_mempool_free(small_pool_);
-  rte_mempool_free(pool_);
-}
+FramePool::~FramePool() { rte_mempool_free(pool_); }
 
-std::uint64_t FramePool::memory_bytes(std::uint32_t frames, std::uint32_t longest, std::uint32_t workers) {
-  const Shape shape(frames, workers);
-  return pool_bytes(shape, longest) + pool_bytes(shape, copied_header_bytes);
+std::uint64_t FramePool::memory_bytes(std::uint32_t frames, std::uint32_t stored, std::uint32_t workers) {
+  return pool_bytes(Shape(frames, workers), stored);
 }
 
 Frame* clone_frame(Frame* original, FramePool& pool) {
   rte_mbuf* const source = mbuf_of(original);
-  const std::uint32_t own = std::min<std::uint32_t>(source->data_len, copied_header_bytes);
-  Frame* const copy = FramePool::take_from(pool.small_pool_, own);
+  const std::uint32_t own = std::min<std::uint32_t>(source->data_len, header_bytes);
+  Frame* const copy = pool.take(own);
   if (copy == nullptr) return nullptr;
   rte_mbuf* const head = mbuf_of(copy);
   std::memcpy(rte_pktmbuf_mtod(head, void*), rte_pktmbuf_mtod(source, const void*), own);
@@ -114,7 +100,7 @@ Frame* clone_frame(Frame* original, FramePool& pool) {
   std::uint32_t skip = own;
   for (rte_mbuf* segment = source; segment != nullptr; segment = segment->next, skip = 0) {
     if (segment->data_len == skip) continue;
-    Frame* const shared = FramePool::take_from(pool.small_pool_, 0);
+    Frame* const shared = pool.take(0);
     if (shared == nullptr) {
       free_frame(copy);
       return nullptr;

@@ -23,18 +23,21 @@ namespace weft {
 class FramePool {
  public:
   /// `frames` buffers for frames of up to `longest` bytes; all of them can be had by any one worker, whatever the
-  /// others' caches hold. Data starts zeroed. Throws std::runtime_error where memory is short. Needs the EAL (eal.h).
-  FramePool(const std::string& name, std::uint32_t frames, std::uint32_t longest);
+  /// others' caches hold. Data starts zeroed. Only the first `stored` bytes of a frame have memory: what lies beyond
+  /// them is zeros (see bytes_of). Throws std::runtime_error where memory is short. Needs the EAL (eal.h).
+  FramePool(const std::string& name, std::uint32_t frames, std::uint32_t longest, std::uint32_t stored);
+  FramePool(const std::string& name, std::uint32_t frames, std::uint32_t longest)
+      : FramePool(name, frames, longest, longest) {}
   ~FramePool();
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
   /// Memory that such a pool takes with `workers` lcores, to size EalOptions::memory_bytes; a little more than true.
-  static std::uint64_t memory_bytes(std::uint32_t frames, std::uint32_t longest, std::uint32_t workers);
+  static std::uint64_t memory_bytes(std::uint32_t frames, std::uint32_t stored, std::uint32_t workers);
 
   /// A frame of `length` bytes (at most longest()), contents as the last user left them, every field of its Frame zero
   /// but the length; nullptr when the pool is dry.
-  Frame* take(std::uint32_t length) { return take_from(pool_, length); }
+  Frame* take(std::uint32_t length);
 
   [[nodiscard]] std::uint32_t longest() const { return longest_; }
   /// Frames that could be taken now. Walks the caches: not for the hot path.
@@ -42,23 +45,23 @@ class FramePool {
   [[nodiscard]] rte_mempool* raw() const { return pool_; }
 
  private:
-  friend Frame* clone_frame(Frame* original, FramePool& pool);
-
-  static Frame* take_from(rte_mempool* pool, std::uint32_t length);
-
   rte_mempool* pool_;
-  rte_mempool* small_pool_;  // of what copies need: their headers, and the mbufs that point into originals
-  std::uint32_t longest_;
+  std::uint32_t longest_, stored_;
 };
 
 /// Returns a frame, all its segments, to where they came from.
 void free_frame(Frame* frame);
 
-/// A flood's copy: headers (up to 128 bytes) of its own, the rest shared with the original, which is only read from
-/// then on past its headers. Its Frame is the original's, with frame_copy set. nullptr when the pool is dry.
+/// Ethernet, two tags, IPv6, UDP, BTH and more: all that is ever rewritten.
+inline constexpr std::uint32_t header_bytes = 128;
+
+/// A flood's copy: headers (up to header_bytes) of its own, the rest shared with the original, which is only read from
+/// then on past its headers. Its Frame is the original's, with frame_copy set. Takes one buffer of `pool`, whose frames
+/// are at least header_bytes long, and one more for each segment shared. nullptr when the pool is dry.
 Frame* clone_frame(Frame* original, FramePool& pool);
 
-inline Frame* FramePool::take_from(rte_mempool* pool, std::uint32_t length) {
+inline Frame* FramePool::take(std::uint32_t length) {
+  rte_mempool* const pool = pool_;
   void* object = nullptr;
   rte_mempool_cache* const cache = rte_mempool_default_cache(pool, rte_lcore_id());
   if (cache != nullptr && cache->len != 0) [[likely]] {
@@ -78,7 +81,7 @@ inline Frame* FramePool::take_from(rte_mempool* pool, std::uint32_t length) {
   mbuf->data_off = RTE_PKTMBUF_HEADROOM;
   mbuf->ol_flags = 0;
   mbuf->pkt_len = length;
-  mbuf->data_len = static_cast<std::uint16_t>(length);
+  mbuf->data_len = static_cast<std::uint16_t>(length < stored_ ? length : stored_);
   Frame* const frame = frame_of(mbuf);
   *frame = Frame{};
   frame->length = length;

@@ -25,9 +25,9 @@ BENCHMARK(take_and_free)->Name("frame_pool/take_and_free")->ArgName("depth")->Ar
 
 void flood_copy(benchmark::State& state) {
   testing::test_eal();
-  FramePool pool("bench", 16'384, 1518);
+  FramePool pool("originals", 16, 1518), copies("copies", 16'384, header_bytes);
   Frame* const original = pool.take(1500);
-  for (auto _ : state) free_frame(clone_frame(original, pool));
+  for (auto _ : state) free_frame(clone_frame(original, copies));
   free_frame(original);
   state.SetItemsProcessed(state.iterations());
 }

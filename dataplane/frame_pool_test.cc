@@ -151,11 +151,11 @@ TEST_F(FramePoolTest, FramesTakenByOneWorkerAreFreedByAnother) {
 
 TEST_F(FramePoolTest, ACopyHasItsOwnHeadersAndSharesTheRest) {
   for (const std::uint32_t length : {14u, 127u, 128u, 129u, 1500u, 9216u}) {
-    FramePool pool("copies", 4, 9216);
+    FramePool pool("originals", 4, 9216), copies("copies", 4, header_bytes);
     Frame* const original = filled(pool, length);
     original->in_port = 7;
     original->id = 42;
-    Frame* const copy = clone_frame(original, pool);
+    Frame* const copy = clone_frame(original, copies);
     ASSERT_NE(copy, nullptr);
     EXPECT_EQ(pool.available(), 3u) << "a copy needs no full-size buffer";
     EXPECT_EQ(copy->in_port, 7u);
@@ -175,16 +175,17 @@ TEST_F(FramePoolTest, ACopyHasItsOwnHeadersAndSharesTheRest) {
     free_frame(original);
     free_frame(copy);
     EXPECT_EQ(pool.available(), 4u);
+    EXPECT_EQ(copies.available(), 4u);
   }
 }
 
 TEST_F(FramePoolTest, TheLastOfManyCopiesReturnsTheOriginalsMemory) {
-  FramePool pool("flood", 64, 1500);
+  FramePool pool("originals", 64, 1500), small("copies", 64, header_bytes);
   for (int order = 0; order < 2; ++order) {
     Frame* const original = filled(pool, 1500);
     std::vector<Frame*> copies;
-    for (int i = 0; i < 20; ++i) copies.push_back(clone_frame(original, pool));
-    copies.push_back(clone_frame(copies.front(), pool));  // a copy of a copy
+    for (int i = 0; i < 20; ++i) copies.push_back(clone_frame(original, small));
+    copies.push_back(clone_frame(copies.front(), small));  // a copy of a copy
     ASSERT_EQ(std::count(copies.begin(), copies.end(), nullptr), 0);
     if (order == 0) std::reverse(copies.begin(), copies.end());
     free_frame(original);
@@ -194,6 +195,7 @@ TEST_F(FramePoolTest, TheLastOfManyCopiesReturnsTheOriginalsMemory) {
       free_frame(copy);
     }
     EXPECT_EQ(pool.available(), 64u);
+    EXPECT_EQ(small.available(), 64u);
   }
   // What was shared is whole again.
   Frame* const next = filled(pool, 1500);
@@ -203,15 +205,32 @@ TEST_F(FramePoolTest, TheLastOfManyCopiesReturnsTheOriginalsMemory) {
 }
 
 TEST_F(FramePoolTest, ACopyThatFindsThePoolDryLeavesNothingBehind) {
-  FramePool pool("dry copies", 3, 1500);
+  FramePool pool("originals", 2, 1500), small("copies", 3, header_bytes);
   Frame* const original = filled(pool, 1500);
-  Frame* const first = clone_frame(original, pool);  // two of the three small buffers
-  EXPECT_EQ(clone_frame(original, pool), nullptr);   // its header would be the third, then none is left
+  Frame* const first = clone_frame(original, small);  // two of the three
+  EXPECT_EQ(clone_frame(original, small), nullptr);   // its header would be the third, then none is left
   Frame* const tiny = filled(pool, 60);
-  Frame* const copy = clone_frame(tiny, pool);  // so the third is there again
+  Frame* const copy = clone_frame(tiny, small);  // so the third is there again
   EXPECT_NE(copy, nullptr);
   for (Frame* const frame : {original, first, tiny, copy}) free_frame(frame);
-  EXPECT_EQ(pool.available(), 3u);
+  EXPECT_EQ(pool.available(), 2u);
+  EXPECT_EQ(small.available(), 3u);
+}
+
+TEST_F(FramePoolTest, WhatIsNotStoredTakesNoMemory) {
+  FramePool pool("headers", 4, 9216, header_bytes), small("copies", 4, header_bytes);
+  Frame* const frame = pool.take(9216);
+  EXPECT_EQ(frame->length, 9216u);
+  EXPECT_EQ(mbuf_of(frame)->pkt_len, 9216u);
+  EXPECT_EQ(mbuf_of(frame)->data_len, header_bytes);
+  Frame* const copy = clone_frame(frame, small);
+  EXPECT_EQ(copy->length, 9216u);
+  EXPECT_EQ(mbuf_of(copy)->nb_segs, 1);
+  Frame* const shorter = pool.take(100);
+  EXPECT_EQ(mbuf_of(shorter)->data_len, 100u);
+  for (Frame* const each : {frame, copy, shorter}) free_frame(each);
+  EXPECT_EQ(pool.available(), 4u);
+  EXPECT_LT(FramePool::memory_bytes(100'000, header_bytes, 1), FramePool::memory_bytes(100'000, 9216, 1) / 8);
 }
 
 TEST_F(FramePoolTest, MoreMemoryThanThereIsIsOneClearLine) {

@@ -21,7 +21,7 @@ namespace weft {
 template <typename T>
 class LinkRing {
  public:
-  static constexpr std::uint32_t chunk_items = 2048 / sizeof(T);
+  static constexpr std::uint32_t chunk_items = 1024 / sizeof(T);
 
   LinkRing() {
     Chunk* first = new_chunk();
@@ -37,7 +37,9 @@ class LinkRing {
     if (write_index_ == chunk_items) [[unlikely]]
       next_write_chunk();
     ++queued_;
-    return write_chunk_->items[write_index_++];
+    T* const item = write_chunk_->items + write_index_++;
+    __builtin_prefetch(item + 4, 1);  // the far end has had it since: it is not in this worker's cache
+    return *item;
   }
   /// The item at the head of the queue; only while queued() > 0.
   T& front() {
@@ -84,6 +86,14 @@ class LinkRing {
   /// Makes what has been published visible to peek().
   void refresh() { visible_ = published_.load(std::memory_order_acquire); }
   [[nodiscard]] bool empty() const { return read_ == visible_; }
+  /// Brings what will be visible next into the cache.
+  void prefetch() const {
+    const T* const next = read_chunk_->items + read_index_;
+    for (std::uint32_t line = 0; line < 4; ++line)
+      __builtin_prefetch(reinterpret_cast<const char*>(next) + std::size_t{line} * 64);
+  }
+  /// Items that can be taken.
+  [[nodiscard]] std::uint64_t visible() const { return visible_ - read_; }
   /// The oldest item not yet taken; only while !empty().
   T& peek() {
     if (read_index_ == chunk_items) [[unlikely]] {

@@ -8,7 +8,7 @@
 
 #include "dataplane/class_arbiter.h"
 #include "dataplane/config.h"
-#include "dataplane/frame.h"
+#include "dataplane/frame_ring.h"
 #include "dataplane/pfc.h"
 #include "dataplane/time.h"
 
@@ -16,18 +16,24 @@ namespace weft::scheduler {
 
 class OutputPort {
  public:
+  /// A whole frame in the egress buffer.
+  struct Departure {
+    Frame* frame = nullptr;
+    TimePs ready = 0;         // it may leave from then on; these times never decrease for a class
+    std::uint32_t wire = 0;   // bytes
+    std::uint32_t entry = 0;  // the owner's: whose credit it used
+  };
+
   OutputPort(Rate rate, const ClassesConfig& classes)
       : clock_(rate), pauses_(rate, classes.lossless), arbiter_(classes, max_frame_bytes) {}
 
-  /// The frame may leave from `ready` on; these times never decrease for a class.
-  void enqueue(Frame* frame, TimePs ready) {
-    frame->queued = ready;
-    const std::uint32_t c = frame->traffic_class;
-    if (queues_[c].empty()) waiting_ |= static_cast<std::uint8_t>(1u << c);
-    queues_[c].push(frame);
-    bytes_[c] += wire_bytes(frame);
+  void enqueue(const Departure& departure, std::uint32_t traffic_class) {
+    const std::uint32_t c = traffic_class;
+    waiting_ |= static_cast<std::uint8_t>(1u << c);
+    queues_[c].push(departure);
+    bytes_[c] += departure.wire;
     if (bytes_[c] > max_bytes) max_bytes = bytes_[c];
-    const TimePs at = ready > busy_until_ ? ready : busy_until_;
+    const TimePs at = departure.ready > busy_until_ ? departure.ready : busy_until_;
     if (at < timer_) timer_ = at;
   }
   /// A pause frame is to go out as soon as the wire is free.
@@ -43,12 +49,10 @@ class OutputPort {
     return pauses_.paused_classes(now);
   }
 
-  /// What happens at next_event(): at most one of these is set.
+  /// What ends at next_event(), if anything: at most one of these is set.
   struct Event {
-    Frame* finished = nullptr;      // its last bit has left
+    Departure finished;             // its last bit has left; no frame: none
     const PfcFrame* pfc = nullptr;  // a pause frame has left; good until the next call of send_pfc
-    Frame* started = nullptr;       // its first bit leaves now
-    bool pfc_started = false;
   };
   [[nodiscard]] TimePs next_event() const { return timer_; }
   /// Handles the end of what was being sent and the start of what comes next.
@@ -56,15 +60,15 @@ class OutputPort {
     Event event;
     if (now >= busy_until_) {
       event.finished = sending_;
-      if (sending_ != nullptr) bytes_[sending_->traffic_class] -= wire_bytes(sending_);
-      sending_ = nullptr;
+      bytes_[sending_class_] -= sending_.wire;
+      sending_ = {};
       if (sending_pfc_) {
         sending_pfc_ = false;
         sent_pfc_ = pfc_.front();
         pfc_.erase(pfc_.begin());
         event.pfc = &sent_pfc_;
       }
-      start(now, event);
+      start(now);
     }
     return event;
   }
@@ -75,9 +79,8 @@ class OutputPort {
   }
   [[nodiscard]] const PauseState& pauses() const { return pauses_; }
   [[nodiscard]] std::uint64_t frames_inside() const {
-    std::uint64_t frames = sending_ != nullptr ? 1 : 0;
-    for (const FrameQueue& queue : queues_)
-      for (const Frame* frame = queue.head; frame != nullptr; frame = frame->next) ++frames;
+    std::uint64_t frames = sending_.frame != nullptr ? 1 : 0;
+    for (const Ring<Departure>& queue : queues_) frames += queue.size();
     return frames;
   }
 
@@ -85,18 +88,17 @@ class OutputPort {
   std::uint64_t wire_bytes_sent = 0;
 
  private:
-  void start(TimePs now, Event& event) {
+  void start(TimePs now) {
     timer_ = never;
     if (!pfc_.empty()) {
       sending_pfc_ = true;
-      event.pfc_started = true;
       busy(now, pfc_frame_bytes + ethernet_overhead_bytes);
       return;
     }
     std::uint32_t ready = 0;
     for (std::uint32_t rest = waiting_; rest != 0; rest &= rest - 1) {
       const auto c = static_cast<std::uint32_t>(__builtin_ctz(rest));
-      TimePs at = queues_[c].head->queued;
+      TimePs at = queues_[c].front().ready;
       if (pauses_.paused(c, now)) at = std::max(at, pauses_.paused_until(c));
       if (at <= now)
         ready |= 1u << c;
@@ -105,12 +107,15 @@ class OutputPort {
     }
     if (ready == 0) return;
     const std::uint32_t c = arbiter_.pick(ready);
-    Frame* frame = queues_[c].pop();
+    sending_ = queues_[c].front();
+    sending_class_ = c;
+    queues_[c].pop();
     if (queues_[c].empty()) waiting_ &= static_cast<std::uint8_t>(~(1u << c));
-    arbiter_.charge(c, wire_bytes(frame));
-    sending_ = frame;
-    event.started = frame;
-    busy(now, wire_bytes(frame));
+    arbiter_.charge(c, sending_.wire);
+    // Delivered and freed when its last bit has left.
+    __builtin_prefetch(sending_.frame);
+    __builtin_prefetch(mbuf_of(sending_.frame), 1);
+    busy(now, sending_.wire);
   }
   void busy(TimePs now, std::uint32_t bytes) {
     wire_bytes_sent += bytes;
@@ -121,12 +126,13 @@ class OutputPort {
   WireClock clock_;
   PauseState pauses_;
   ClassArbiter arbiter_;
-  std::array<FrameQueue, traffic_classes> queues_;
+  std::array<Ring<Departure>, traffic_classes> queues_;
   std::array<std::uint64_t, traffic_classes> bytes_{};
   std::vector<PfcFrame> pfc_;
   PfcFrame sent_pfc_;
   std::uint8_t waiting_ = 0;
-  Frame* sending_ = nullptr;
+  Departure sending_;
+  std::uint32_t sending_class_ = 0;
   bool sending_pfc_ = false;
   TimePs busy_until_ = 0, timer_ = never;
 };

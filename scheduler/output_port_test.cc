@@ -25,13 +25,13 @@ struct Bench {
   void enqueue(std::uint64_t id, std::uint8_t traffic_class, TimePs ready) {
     Frame& frame = frames.emplace_back();
     frame.id = id, frame.traffic_class = traffic_class, frame.length = 1'000;
-    port.enqueue(&frame, ready);
+    port.enqueue({&frame, ready, wire_bytes(&frame), static_cast<std::uint32_t>(id)}, traffic_class);
   }
   void run(TimePs until) {
     while (port.next_event() < until) {
       now = port.next_event();
       const OutputPort::Event event = port.run(now);
-      if (event.finished != nullptr) sent.push_back({event.finished->id, now});
+      if (event.finished.frame != nullptr) sent.push_back({event.finished.frame->id, now});
       if (event.pfc != nullptr) sent.push_back({pfc_id + event.pfc->enabled, now});
     }
   }

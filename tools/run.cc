@@ -233,34 +233,35 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
     }
   }();
 
-  // Constant sources write headers only, and count on the rest staying zero: they have a pool of their own.
+  // Constant sources write headers only, and count on the rest being zero: they have a pool of their own, without
+  // memory for payloads, so that the frames of a run lie close together. A device wants its frames whole.
+  const std::uint32_t stored = config.ports.empty() ? header_bytes : traffic.longest_constant;
   const std::uint32_t workers = config.run.workers;
   const std::uint32_t replay_frames =
       traffic.replays.empty()
           ? 0
           : pool_frames(config, a_port, std::max(traffic.longest_replayed / 4, 60u), traffic.longest_replayed);
   const std::uint32_t constant_frames =
-      traffic.constants.empty() ? 0 : pool_frames(config, a_port, traffic.shortest_constant, traffic.longest_constant);
-  const std::uint32_t copy_frames = 4096;
+      traffic.constants.empty() ? 0 : pool_frames(config, a_port, traffic.shortest_constant, stored);
+  const std::uint32_t copy_buffers = 8192;  // two for each copy
   EalOptions eal_options;
   eal_options.workers = workers;
   eal_options.extra = options.eal_arguments;
-  eal_options.memory_bytes = 64 * mebibyte + FramePool::memory_bytes(copy_frames, 256, workers);
+  eal_options.memory_bytes = 64 * mebibyte + FramePool::memory_bytes(copy_buffers, header_bytes, workers);
   if (replay_frames != 0)
     eal_options.memory_bytes += FramePool::memory_bytes(replay_frames, traffic.longest_replayed, workers);
-  if (constant_frames != 0)
-    eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, traffic.longest_constant, workers);
+  if (constant_frames != 0) eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, stored, workers);
   if (config.forwarding.mode == ForwardingMode::route)
     eal_options.memory_bytes += 64 * mebibyte * config.topology.leaves;
   LivePorts needs(config);
   needs.add_needs(eal_options);
   Eal eal(eal_options);
   LivePorts live(config);
-  FramePool copies("copies", copy_frames, 256);
+  FramePool copies("copies", copy_buffers, header_bytes);
   std::unique_ptr<FramePool> replay_pool, constant_pool;
   if (replay_frames != 0) replay_pool = std::make_unique<FramePool>("replay", replay_frames, traffic.longest_replayed);
   if (constant_frames != 0)
-    constant_pool = std::make_unique<FramePool>("constant", constant_frames, traffic.longest_constant);
+    constant_pool = std::make_unique<FramePool>("constant", constant_frames, traffic.longest_constant, stored);
 
   std::unique_ptr<Fabric> fabric;
   try {

@@ -56,13 +56,13 @@ void Ingress::admit(Frame* frame, TimePs now) {
 
   const bool was_empty = voq->frames.empty();
   if (!config_.ecn.at_dequeue && ecn_.enabled()) judge_ecn(frame, *voq);
-  if (!store(frame, *voq, now)) return;
-  frame->queued = now;
-  voq->frames.push(frame);
-  const std::uint32_t wire = wire_bytes(frame);
+  HeldFrame held{frame, frame->length, static_cast<std::uint16_t>(topology_.local_of(frame->in_port)), false};
+  if (!store(held, *voq, now)) return;
+  voq->frames.push(held);
+  const std::uint32_t wire = held.length + ethernet_overhead_bytes;
   voq->enqueued += wire;
-  voq->bytes += frame->length;
-  voq_bytes_ += frame->length;
+  voq->bytes += held.length;
+  voq_bytes_ += held.length;
   if (wire > voq->longest) voq->longest = static_cast<std::uint16_t>(wire);
   if (voq->bytes > counters.voq_max_bytes) counters.voq_max_bytes = voq->bytes;
 
@@ -80,9 +80,11 @@ void Ingress::admit(Frame* frame, TimePs now) {
 }
 
 // Finds room for the frame in one of the two tiers, or drops it with the reason.
-bool Ingress::store(Frame* frame, Voq& voq, TimePs now) {
-  const bool lossless = classes_.lossless[frame->traffic_class];
-  const std::uint32_t bytes = frame->length;
+bool Ingress::store(HeldFrame& held, Voq& voq, TimePs now) {
+  Frame* const frame = held.frame;
+  const std::uint8_t traffic_class = voq.traffic_class();
+  const bool lossless = classes_.lossless[traffic_class];
+  const std::uint32_t bytes = held.length;
   if (!lossless) {
     const std::uint64_t limit = (buffer_.free_bytes() >> 16) * alpha_q16_;
     if (voq.bytes + bytes > limit || (config_.voq_limit_bytes != 0 && voq.bytes + bytes > config_.voq_limit_bytes)) {
@@ -101,12 +103,11 @@ bool Ingress::store(Frame* frame, Voq& voq, TimePs now) {
     return false;
   }
   if (lossless) {
-    const std::uint32_t port = topology_.local_of(frame->in_port);
-    switch (pfc_.admit(port, frame->traffic_class, bytes, now)) {
+    switch (pfc_.admit(held.port, traffic_class, bytes, now)) {
       case PfcAccounting::Admit::ok:
         break;
       case PfcAccounting::Admit::ok_send_xoff:
-        events_.send_pfc(port, static_cast<std::uint8_t>(1u << frame->traffic_class), true, now);
+        events_.send_pfc(held.port, static_cast<std::uint8_t>(1u << traffic_class), true, now);
         break;
       case PfcAccounting::Admit::over_headroom:
         events_.drop(frame, DropReason::headroom_exceeded, now);
@@ -117,7 +118,7 @@ bool Ingress::store(Frame* frame, Voq& voq, TimePs now) {
     voq.deep = true;
     voq.deep_bytes += bytes;
     ++voq.deep_frames;
-    frame->flags |= frame_in_deep;
+    held.deep = true;
     buffer_.store_deep(bytes, now);
     arm(buffer_.next_write_done());
   } else {
@@ -200,65 +201,68 @@ void Ingress::serve(Voq& voq, TimePs now) {
       return;
     }
   }
-  FrameQueue burst;
+  burst_.clear();
   std::uint32_t deep_bytes = 0, burst_bytes = 0;
   const std::uint32_t window_left = window_ - (voq.sequence + voq.reading_cells - voq.acknowledged);
   while (voq.balance() > 0 && !voq.frames.empty()) {
-    Frame* frame = voq.frames.head;
-    if ((burst_bytes + frame->length) / payload_ + 1 >= window_left) [[unlikely]]
+    const HeldFrame held = voq.frames.front();
+    if ((burst_bytes + held.length) / payload_ + 1 >= window_left) [[unlikely]]
       break;  // the egress leaf could not keep them apart: goes on when it has said what it awaits
     voq.frames.pop();
-    if (voq.frames.head != nullptr) __builtin_prefetch(voq.frames.head);
-    burst_bytes += frame->length;
-    if ((frame->flags & frame_in_deep) != 0) deep_bytes += frame->length;
-    if (config_.ecn.at_dequeue && ecn_.enabled()) judge_ecn(frame, voq);
-    take_out(frame, voq, now);
-    voq.sent += wire_bytes(frame);
-    burst.push(frame);
+    burst_bytes += held.length;
+    if (held.deep) deep_bytes += held.length;
+    if (config_.ecn.at_dequeue && ecn_.enabled()) judge_ecn(held.frame, voq);
+    take_out(held, voq, now);
+    voq.sent += held.length + ethernet_overhead_bytes;
+    burst_.push_back(held);
   }
-  if (burst.empty()) return;
+  if (burst_.empty()) return;
   voq.moved = now;
   if (deep_bytes != 0 || voq.deep_reads != 0) [[unlikely]] {
     TimePs done = buffer_.read_deep(deep_bytes, now);
     if (!deep_reads_.empty()) done = std::max(done, deep_reads_.back().done);
     const std::uint32_t cells = (burst_bytes + payload_ - 1) / payload_;
-    deep_reads_.push_back({done, voqs_.number_of(voq), cells, burst.head});
+    deep_reads_.push_back({done, voqs_.number_of(voq), cells, burst_});
     ++voq.deep_reads;
     voq.reading_cells += cells;
     arm(done);
-  } else if (uplinks_.is_local(voq.destination)) {
-    while (!burst.empty()) uplinks_.loopback.frames.push(burst.pop());
   } else {
-    uplinks_.send(voq.destination, voq.stream, voq.sequence, burst.head, now);
+    send(voq, burst_, now);
   }
 }
 
+void Ingress::send(Voq& voq, const std::vector<HeldFrame>& burst, TimePs now) {
+  if (uplinks_.is_local(voq.destination))
+    for (const HeldFrame& held : burst) uplinks_.loopback.frames.push(held.frame);
+  else
+    uplinks_.send(voq.destination, voq.stream, voq.sequence, burst, now);
+}
+
 // A frame leaves the packet buffer, to be sent or dropped.
-void Ingress::take_out(Frame* frame, Voq& voq, TimePs now) {
-  voq.bytes -= frame->length;
-  voq_bytes_ -= frame->length;
-  if ((frame->flags & frame_in_deep) != 0) {
-    buffer_.release_deep(frame->length);
-    voq.deep_bytes -= frame->length;
+void Ingress::take_out(const HeldFrame& held, Voq& voq, TimePs now) {
+  voq.bytes -= held.length;
+  voq_bytes_ -= held.length;
+  if (held.deep) {
+    buffer_.release_deep(held.length);
+    voq.deep_bytes -= held.length;
     if (--voq.deep_frames == 0) voq.deep = false;
-    frame->flags &= static_cast<std::uint8_t>(~frame_in_deep);
   } else {
-    buffer_.release(frame->length);
+    buffer_.release(held.length);
   }
-  if (classes_.lossless[frame->traffic_class]) {
-    const std::uint32_t port = topology_.local_of(frame->in_port);
-    if (pfc_.release(port, frame->traffic_class, frame->length) == PfcAccounting::Release::send_xon)
-      events_.send_pfc(port, static_cast<std::uint8_t>(1u << frame->traffic_class), false, now);
-  }
+  const std::uint8_t traffic_class = voq.traffic_class();
+  if (classes_.lossless[traffic_class] &&
+      pfc_.release(held.port, traffic_class, held.length) == PfcAccounting::Release::send_xon)
+    events_.send_pfc(held.port, static_cast<std::uint8_t>(1u << traffic_class), false, now);
 }
 
 void Ingress::lose(std::uint32_t leaf, TimePs now) {
   for (Voq& voq : voqs_.all()) {
     if (voq.destination != leaf) continue;
     while (!voq.frames.empty()) {
-      Frame* frame = voq.frames.pop();
-      take_out(frame, voq, now);
-      events_.drop(frame, DropReason::unreachable, now);
+      const HeldFrame held = voq.frames.front();
+      voq.frames.pop();
+      take_out(held, voq, now);
+      events_.drop(held.frame, DropReason::unreachable, now);
     }
     // What was never asked for is forgotten; of what was, the scheduler must hear.
     voq.enqueued = voq.requested;
@@ -288,29 +292,22 @@ void Ingress::run_timers(TimePs now) {
   }
   while (buffer_.next_write_done() <= now) buffer_.write_done();
   while (!deep_reads_.empty() && deep_reads_.front().done <= now) {
-    const DeepRead read = deep_reads_.front();
+    const DeepRead read = std::move(deep_reads_.front());
     deep_reads_.pop_front();
     Voq& voq = voqs_.at(read.voq);
     --voq.deep_reads;
     voq.reading_cells -= read.cells;
-    if (uplinks_.is_local(voq.destination)) {
-      for (Frame* frame = read.first; frame != nullptr;) {
-        Frame* next = frame->next;
-        uplinks_.loopback.frames.push(frame);
-        frame = next;
-      }
-    } else if (uplinks_.reaches(voq.destination)) {
-      uplinks_.send(voq.destination, voq.stream, voq.sequence, read.first, now);
-    } else {
-      for (Frame* frame = read.first; frame != nullptr;) {
-        Frame* next = frame->next;
-        voq.withdrawn += wire_bytes(frame);
-        voq.given_back += wire_bytes(frame);
-        voq.sent -= wire_bytes(frame);
-        voq.news = true;
-        events_.drop(frame, DropReason::unreachable, now);
-        frame = next;
-      }
+    if (uplinks_.reaches(voq.destination)) {
+      send(voq, read.frames, now);
+      continue;
+    }
+    for (const HeldFrame& held : read.frames) {
+      const std::uint32_t wire = held.length + ethernet_overhead_bytes;
+      voq.withdrawn += wire;
+      voq.given_back += wire;
+      voq.sent -= wire;
+      voq.news = true;
+      events_.drop(held.frame, DropReason::unreachable, now);
     }
   }
   if (retry_at_ <= now) {
@@ -355,10 +352,8 @@ void Ingress::rearm() {
 
 std::uint64_t Ingress::frames_inside() const {
   std::uint64_t frames = 0;
-  for (const Voq& voq : voqs_.all())
-    for (const Frame* frame = voq.frames.head; frame != nullptr; frame = frame->next) ++frames;
-  for (const DeepRead& read : deep_reads_)
-    for (const Frame* frame = read.first; frame != nullptr; frame = frame->next) ++frames;
+  for (const Voq& voq : voqs_.all()) frames += voq.frames.size();
+  for (const DeepRead& read : deep_reads_) frames += read.frames.size();
   return frames;
 }
 

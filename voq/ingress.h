@@ -49,13 +49,12 @@ class Ingress {
   /// frame->out_port and traffic_class are set.
   void admit(Frame* frame, TimePs now);
   void grant(const cells::ControlCell& grant, TimePs now);
-  /// A grant for this VOQ will come soon: brings its n-th frame (0: the first) into the cache; those before it are
-  /// there already.
-  void prefetch(std::uint16_t destination, std::uint16_t stream, std::uint32_t n) const {
+  /// A grant for this VOQ will come soon: brings its first frames, which are to be linked, into the cache.
+  void prefetch(std::uint16_t destination, std::uint16_t stream) const {
     const Voq* voq = voqs_.find(destination, stream);
-    const Frame* frame = voq != nullptr ? voq->frames.head : nullptr;
-    for (; n > 0 && frame != nullptr; --n) frame = frame->next;
-    __builtin_prefetch(frame);
+    if (voq == nullptr) return;
+    const std::uint32_t count = voq->frames.size() < prefetched ? voq->frames.size() : prefetched;
+    for (std::uint32_t n = 0; n < count; ++n) __builtin_prefetch(voq->frames[n].frame, 1);
   }
   /// Nothing reaches `leaf` any more: what waits for it is dropped, and credit for it given back.
   void lose(std::uint32_t leaf, TimePs now);
@@ -81,13 +80,15 @@ class Ingress {
   struct DeepRead {
     TimePs done;
     std::uint32_t voq, cells;
-    Frame* first;
+    std::vector<HeldFrame> frames;
   };
-  bool store(Frame* frame, Voq& voq, TimePs now);
+  static constexpr std::uint32_t prefetched = 4;  // frames: a credit of 4 to 6 KB in frames of 1500 bytes
+  bool store(HeldFrame& held, Voq& voq, TimePs now);
   void ask(Voq& voq, TimePs now);
   void say(Voq& voq, cells::ControlKind kind, bool refresh, TimePs now);
   void serve(Voq& voq, TimePs now);
-  void take_out(Frame* frame, Voq& voq, TimePs now);
+  void send(Voq& voq, const std::vector<HeldFrame>& burst, TimePs now);
+  void take_out(const HeldFrame& held, Voq& voq, TimePs now);
   void judge_ecn(Frame* frame, const Voq& voq);
   void refresh_all(TimePs now);
   void arm(TimePs at) { next_timer_ = at < next_timer_ ? at : next_timer_; }
@@ -110,6 +111,7 @@ class Ingress {
   std::deque<Due> due_;              // requests by age: one constant delay, so in time order
   std::deque<DeepRead> deep_reads_;  // external memory answers in order
   std::deque<std::uint32_t> stalled_;
+  std::vector<HeldFrame> burst_;  // that one grant releases
   TimePs retry_at_ = never, refresh_at_ = never, next_timer_ = never;
 };
 

@@ -74,20 +74,21 @@ void Leaf::live_arrivals(TimePs from, TimePs until) {
 }
 
 // Frames wait in memory that the cache has long given to others. What an item will touch is known some items ahead: the
-// frame that ends in a cell; of a grant, the first frames of its VOQ, each found through the one before, so one is
-// fetched at each of three distances.
-inline void Leaf::prefetch(void* item, std::uint32_t frames) const {
-  if (!cells::CellReceiver::is_control(item)) {
-    if (frames == 0) __builtin_prefetch(cells::CellReceiver::cell(item).first);
+// frame that ends in a cell, the first frames of a VOQ that is granted.
+inline void Leaf::prefetch(void* item) const {
+  if (!cells::CellReceiver::is_control(item)) [[likely]] {
+    const cells::Cell& cell = cells::CellReceiver::cell(item);
+    if (cell.ending != 0) __builtin_prefetch(cell.first, 1);
     return;
   }
   const cells::ControlCell& control = cells::CellReceiver::control(item);
-  if (control.kind == cells::ControlKind::grant) ingress_.prefetch(control.source, control.stream, frames);
+  if (control.kind == cells::ControlKind::grant) ingress_.prefetch(control.source, control.stream);
 }
 
 void Leaf::advance(TimePs from, TimePs until) {
   if (live_.any()) live_arrivals(from, until);
   order_.begin(from, until);
+  for (const cells::CellReceiver& link : downlinks_) link.prefetch();
   for (cells::CellReceiver& link : downlinks_) link.gather(order_, until);
   order_.sort();
   const std::uint32_t count = order_.size();
@@ -101,9 +102,7 @@ void Leaf::advance(TimePs from, TimePs until) {
       ++events_;
     } else if (next < count) {
       void* item = order_.item(next++);
-      if (next + look_ahead < count) prefetch(order_.item(next + look_ahead), 0);
-      if (next + look_ahead / 2 < count) prefetch(order_.item(next + look_ahead / 2), 1);
-      if (next + look_ahead / 4 < count) prefetch(order_.item(next + look_ahead / 4), 2);
+      if (next + look_ahead < count) prefetch(order_.item(next + look_ahead));
       if (cells::CellReceiver::is_control(item)) [[unlikely]]
         control(cells::CellReceiver::control(item), arrival), measure_buffer(arrival);
       else
@@ -324,18 +323,18 @@ void Leaf::run_loopback(TimePs now) {
 // A frame is complete at its egress leaf (or torn: a cell of it was lost).
 void Leaf::leave(Frame* frame, bool whole, TimePs now) {
   const std::uint32_t port = topology_.local_of(frame->out_port);
+  const std::uint32_t wire = wire_bytes(frame);
   const std::uint32_t entry =
       scheduler_.entry_number(topology_.leaf_of(frame->in_port), port * traffic_classes + frame->traffic_class);
-  if (scheduler_.arrived(entry, wire_bytes(frame), now)) [[unlikely]]
+  if (scheduler_.arrived(entry, wire, now)) [[unlikely]]
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
   if (!whole) [[unlikely]] {
-    scheduler_.departed(entry, wire_bytes(frame), now);
+    scheduler_.departed(entry, wire, now);
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
     return drop(frame, DropReason::cell_lost, now);
   }
-  __builtin_prefetch(mbuf_of(frame));  // free_frame() will want it
   forwarder_->egress(frame, now);
-  outputs_[port].enqueue(frame, now + egress_latency_);
+  outputs_[port].enqueue({frame, now + egress_latency_, wire, entry}, frame->traffic_class);
   output_bytes_ += frame->length;
   measure_buffer(now);
   timers_.set(slot(slot_output, port), outputs_[port].next_event());
@@ -346,10 +345,8 @@ void Leaf::leave(Frame* frame, bool whole, TimePs now) {
 void Leaf::output(std::uint32_t port, TimePs now) {
   const scheduler::OutputPort::Event event = outputs_[port].run(now);
   timers_.set(slot(slot_output, port), outputs_[port].next_event());
-  if (Frame* frame = event.finished) {
-    const std::uint32_t entry =
-        scheduler_.entry_number(topology_.leaf_of(frame->in_port), port * traffic_classes + frame->traffic_class);
-    scheduler_.departed(entry, wire_bytes(frame), now);
+  if (Frame* frame = event.finished.frame) {
+    scheduler_.departed(event.finished.entry, event.finished.wire, now);
     timers_.set(slot(slot_grant, port), scheduler_.next_grant(port));
     output_bytes_ -= frame->length;
     deliver(frame, port, now);

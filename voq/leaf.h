@@ -95,7 +95,7 @@ class Leaf final : public Node, private IngressEvents {
   void drop(Frame* frame, DropReason reason, TimePs now) override;
 
   static constexpr std::uint32_t look_ahead = 16;  // items; some 400 ns of work, more than a miss costs
-  void prefetch(void* item, std::uint32_t frames) const;
+  void prefetch(void* item) const;
 
   // One function for each kind of event.
   void admission(std::uint32_t port, TimePs now);

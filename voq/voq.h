@@ -7,13 +7,13 @@
 #include <deque>
 #include <vector>
 
-#include "dataplane/frame.h"
+#include "dataplane/frame_ring.h"
 #include "dataplane/time.h"
 
 namespace weft::voq {
 
 struct Voq {
-  FrameQueue frames;
+  Ring<HeldFrame> frames;
   std::uint64_t bytes = 0;       // depth, frame bytes
   std::uint64_t enqueued = 0;    // ever admitted
   std::uint64_t requested = 0;   // asked for; a request always asks for all there is
@@ -41,6 +41,7 @@ struct Voq {
   TimePs asked_at = never;  // of the request whose grant is being timed
   std::uint64_t asked_from = 0;
 
+  [[nodiscard]] std::uint8_t traffic_class() const { return static_cast<std::uint8_t>(stream % traffic_classes); }
   /// Credit: negative after an overdraft, which the next grant pays back.
   [[nodiscard]] std::int64_t balance() const { return static_cast<std::int64_t>(granted - given_back - sent); }
   [[nodiscard]] bool outstanding() const { return requested - withdrawn > granted - given_back; }
