@@ -36,8 +36,7 @@ void EgressScheduler_CreditLoop(benchmark::State& state) {
 
   std::vector<std::unique_ptr<voq::VoqTable>> tables;
   for (std::uint32_t v = 0; v < voqs; ++v) tables.push_back(std::make_unique<voq::VoqTable>(1, 64, 64));
-  std::vector<Frame> frames(std::size_t{voqs} * frames_a_turn);
-  for (Frame& frame : frames) frame.length = frame_bytes;
+  Frame frame{};
   constexpr std::uint16_t stream_number = 3;
   TimePs now = 0;
   std::uint32_t turn = 0;
@@ -45,9 +44,8 @@ void EgressScheduler_CreditLoop(benchmark::State& state) {
     const auto source = static_cast<std::uint16_t>(turn + 1);
     voq::Voq& voq = *tables[turn]->get(0, stream_number);
     for (std::uint32_t i = 0; i < frames_a_turn; ++i) {
-      Frame& frame = frames[turn * frames_a_turn + i];
-      voq.frames.push(&frame);
-      voq.enqueued += wire_bytes(&frame);
+      voq.frames.push({&frame, frame_bytes, 0, false});
+      voq.enqueued += frame_bytes + ethernet_overhead_bytes;
     }
     voq.requested = voq.enqueued;
     cells::ControlCell request{};
@@ -67,7 +65,8 @@ void EgressScheduler_CreditLoop(benchmark::State& state) {
     while (!link.control.empty()) link.control.take();
     link.control.retire();
     while (voq.balance() > 0 && !voq.frames.empty()) {
-      const std::uint32_t bytes = wire_bytes(voq.frames.pop());
+      const std::uint32_t bytes = voq.frames.front().length + ethernet_overhead_bytes;
+      voq.frames.pop();
       voq.sent += bytes;
       const std::uint32_t entry = scheduler.entry_number(source, stream_number);
       scheduler.arrived(entry, bytes, now);
