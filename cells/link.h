@@ -11,8 +11,8 @@
 #include "cells/cell.h"
 #include "dataplane/arrival_order.h"
 #include "dataplane/capture_buffer.h"
+#include "dataplane/link_fate.h"
 #include "dataplane/link_ring.h"
-#include "dataplane/rng.h"
 #include "dataplane/time.h"
 
 namespace weft::cells {
@@ -213,43 +213,6 @@ class CellTransmitter {
   bool sent_in_window_ = false;
 };
 
-/// What happens to a link direction in a run, by time; nothing on most links.
-class LinkFate {
- public:
-  struct Change {  // holds from `at` until the next one
-    TimePs at;
-    bool down;
-    std::uint64_t data_loss, control_loss;  // probability of a cell, times 2^64
-    WireClock clock;
-  };
-  LinkFate() = default;
-  /// `changes` in time order, the first at 0. `delay` is the link's. Data and control cells have a stream of chance
-  /// each.
-  LinkFate(std::vector<Change> changes, TimePs delay, Rng data_chance, Rng control_chance)
-      : changes_(std::move(changes)), delay_(delay), chance_{data_chance, control_chance} {}
-
-  [[nodiscard]] bool harmless() const { return changes_.empty(); }
-  /// Whether `bytes` that arrive at `arrival` did not survive: the link was down at some time from their first bit to
-  /// their last, or by chance. Called in order of arrival for each kind, which makes the chance repeatable.
-  bool lost(TimePs arrival, std::uint32_t bytes, bool control) {
-    std::size_t i = changes_.size() - 1;
-    while (changes_[i].at > arrival) --i;
-    const std::uint64_t chance = control ? changes_[i].control_loss : changes_[i].data_loss;
-    const TimePs flight = delay_ + changes_[i].clock.time_of(bytes);
-    const TimePs start = arrival > flight ? arrival - flight : 0;
-    for (;; --i) {
-      if (changes_[i].down) return true;
-      if (changes_[i].at <= start) break;  // up since before the first bit
-    }
-    return chance != 0 && chance_[control ? 1 : 0].next() < chance;
-  }
-
- private:
-  std::vector<Change> changes_;
-  TimePs delay_ = 0;
-  Rng chance_[2]{Rng(0), Rng(0)};
-};
-
 /// Receiving end.
 class CellReceiver {
  public:
@@ -267,16 +230,17 @@ class CellReceiver {
       gather_all(link_->control, order, until, tagged);
       return;
     }
+    constexpr LinkFate::Outcome arrives = LinkFate::Outcome::arrives;
     for (; !link_->data.empty() && link_->data.peek().at < until; link_->data.take()) {
       Cell& cell = link_->data.peek();
-      if ((cell.flags & cell_lost) == 0 && fate_.lost(cell.at, cell.payload + header_bytes_, false)) {
+      if ((cell.flags & cell_lost) == 0 && fate_.of(cell.at, cell.payload + header_bytes_, false) != arrives) {
         cell.flags |= cell_lost;
         ++cells_lost;
       }
       order.add(cell.at, &cell);
     }
     for (; !link_->control.empty() && link_->control.peek().at < until; link_->control.take()) {
-      if (fate_.lost(link_->control.peek().at, control_bytes_, true))
+      if (fate_.of(link_->control.peek().at, control_bytes_, true) != arrives)
         ++control_lost;
       else
         order.add(link_->control.peek().at, tagged(&link_->control.peek()));

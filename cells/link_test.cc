@@ -265,46 +265,6 @@ TEST(CellTransmitter, SaysWhetherItSentInAWindow) {
   EXPECT_FALSE(sender.transmitter.sent_in_window());
 }
 
-LinkFate::Change change(TimePs at, bool down, double data_loss = 0, double control_loss = 0) {
-  return {at, down, static_cast<std::uint64_t>(std::ldexp(data_loss, 64)),
-          static_cast<std::uint64_t>(std::ldexp(control_loss, 64)), WireClock(rate)};
-}
-
-TEST(LinkFate, WhatIsOnTheWireWhenALinkDiesIsLost) {
-  LinkFate fate(
-      {change(0, false), change(10_us, true), change(20_us, false), change(30_us, true), change(30_us + 1, false)},
-      delay, Rng(1), Rng(2));
-  const TimePs flight = 272 * 20 + delay;
-  EXPECT_FALSE(fate.harmless());
-  for (const bool control : {false, true}) {
-    const std::uint32_t bytes = control ? 32 : 272;
-    const TimePs own_flight = bytes * 20 + delay;
-    EXPECT_FALSE(fate.lost(5_us, bytes, control));
-    EXPECT_FALSE(fate.lost(10_us - 1, bytes, control)) << "its last bit was in";
-    EXPECT_TRUE(fate.lost(10_us + 1, bytes, control));
-    EXPECT_TRUE(fate.lost(10_us + own_flight, bytes, control)) << "sent while it was up, but the wire died";
-    EXPECT_TRUE(fate.lost(15_us, bytes, control));
-    EXPECT_TRUE(fate.lost(20_us + own_flight - 1, bytes, control)) << "its first bit met a dead link";
-    EXPECT_FALSE(fate.lost(20_us + own_flight, bytes, control));
-  }
-  EXPECT_TRUE(fate.lost(30_us + flight / 2, 272, false)) << "one picosecond of darkness is enough";
-  EXPECT_FALSE(fate.lost(30_us + 1 + flight, 272, false));
-}
-
-TEST(LinkFate, ChanceIsRepeatableAndAsOftenAsAsked) {
-  const auto losses = [](double data, double control, bool is_control) {
-    LinkFate fate({change(0, false, data, control)}, delay, stream(1, 0, 0), stream(1, 0, 1));
-    std::vector<bool> lost;
-    for (TimePs i = 0; i < 100'000; ++i) lost.push_back(fate.lost(1_us + i * 5'440, is_control ? 32 : 272, is_control));
-    return lost;
-  };
-  const std::vector<bool> data = losses(0.25, 0, false);
-  EXPECT_NEAR(static_cast<double>(std::count(data.begin(), data.end(), true)), 25'000, 700);  // 5 x sqrt(n p q) = 685
-  EXPECT_EQ(data, losses(0.25, 0.5, false)) << "control cells have a stream of chance of their own";
-  const std::vector<bool> none = losses(0.25, 0, true);
-  EXPECT_EQ(std::count(none.begin(), none.end(), true), 0);
-}
-
 TEST(CellReceiver, GathersAWindowAndMarksWhatWasLost) {
   Sender sender(config_of());
   for (std::uint32_t i = 0; i < 10; ++i) sender.data(i, 256, 0), sender.control(i, 0);
@@ -312,9 +272,8 @@ TEST(CellReceiver, GathersAWindowAndMarksWhatWasLost) {
   sender.transmitter.publish();
   // Down from before the fourth cell's last bit to the end. Ten control cells went first.
   const TimePs first_data = 10 * 640 + delay;
-  CellReceiver receiver(&sender.link,
-                        LinkFate({change(0, false), change(first_data + 4 * 5'440 - 1, true)}, delay, Rng(1), Rng(2)),
-                        header, control_bytes);
+  const std::vector<FaultConfig> faults{{.at = first_data + 4 * 5'440 - 1, .kind = FaultKind::down}};
+  CellReceiver receiver(&sender.link, LinkFate(faults, 0, {rate, delay}, Rng(1), Rng(2)), header, control_bytes);
   ArrivalOrder order;
   order.begin(0, first_data + 6 * 5'440);
   receiver.gather(order, first_data + 6 * 5'440);  // the sixth cell arrives at this instant: not in this window

@@ -58,9 +58,6 @@ class Uplinks {
   [[nodiscard]] bool sent_in_window() const { return sent_in_window_; }
   [[nodiscard]] std::uint64_t queued_bytes() const;
   [[nodiscard]] const std::vector<CellTransmitter>& transmitters() const { return out_; }
-  /// Payload bytes of frames whose last byte still waits here, frame by frame.
-  template <typename Visit>
-  void visit_queued(Visit&& visit);
 
   Loopback loopback;
 

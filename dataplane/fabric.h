@@ -6,16 +6,29 @@
 #include <memory>
 #include <vector>
 
+#include "dataplane/config.h"
 #include "dataplane/frame_pool.h"
 #include "dataplane/node.h"
 #include "dataplane/pcapng_writer.h"
 #include "dataplane/results.h"
 #include "dataplane/source.h"
 #include "dataplane/time.h"
+#include "dataplane/topology.h"
 
 namespace weft {
 
 class LivePort;
+
+/// What every fabric is built from; each adds its own blocks' parameters.
+struct FabricConfig {
+  Topology topology;
+  ClassesConfig classes;
+  ForwardingConfig forwarding;
+  std::vector<FaultConfig> faults;
+  CaptureConfig capture;
+  TimePs warmup = 0;
+  std::uint64_t seed = 1;
+};
 
 class Fabric {
  public:

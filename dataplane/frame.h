@@ -14,26 +14,25 @@ inline constexpr std::uint32_t max_frame_bytes = 9216;  // without FCS
 inline constexpr std::uint32_t traffic_classes = 8;
 
 struct Frame {
-  Frame* next;             // in a VOQ, in the cell in which it ends, in an output queue
+  Frame* next;             // of the frames that share a cell, or in a FrameQueue
   TimePs born;             // its first bit left the source host
-  TimePs queued;           // it was admitted to the buffer of the ingress leaf
+  TimePs queued;           // free to the block that holds the frame: when it came to its queue
   std::uint64_t id;        // unique in a run and the same for every worker count: (source port << 40) | ordinal
   std::uint32_t length;    // bytes, as a capture counts them: no FCS
   std::uint32_t in_port;   // host port (fabric-wide number) that it entered by
   std::uint32_t out_port;  // host port that it is to leave by
   std::uint8_t traffic_class;
-  std::uint8_t l3_offset;    // of the IPv4 or IPv6 header from the frame's start; 0: not IP
-  std::uint8_t ip_version;   // 4, 6, or 0
-  std::uint8_t flags;        // FrameFlag
-  std::uint32_t scratch[2];  // free to the block that holds the frame
+  std::uint8_t l3_offset;   // of the IPv4 or IPv6 header from the frame's start; 0: not IP
+  std::uint8_t ip_version;  // 4, 6, or 0
+  std::uint8_t flags;       // FrameFlag
   std::uint32_t source;  // the bridge that it entered by: changes when the source address at in_port does; 0: not said
+  std::uint32_t unused[3];  // to the end of the cache line
 };
 static_assert(sizeof(Frame) == 64);
 
 enum FrameFlag : std::uint8_t {
   frame_copy = 1,    // a flood's copy: counts as replicated, not as offered
   frame_marked = 2,  // CE set inside this fabric
-  frame_local = 8,   // leaves by the leaf that it entered
 };
 
 inline constexpr std::uint16_t frame_private_bytes = sizeof(Frame);

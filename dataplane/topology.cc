@@ -1,7 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "dataplane/topology.h"
 
+#include <algorithm>
+
 namespace weft {
+
+TimePs longest_window(const Topology& topology) {
+  TimePs least = 2_us;  // longer ones would gain nothing and outgrow the cache
+  for (const FabricLink& link : topology.fabric_links) least = std::min(least, link.params.delay);
+  return least;
+}
 
 std::string port_name(const Topology& topology, std::uint32_t port) {
   return "leaf" + std::to_string(topology.leaf_of(port)) + ":p" + std::to_string(topology.local_of(port));

@@ -39,6 +39,8 @@ struct Topology {
   bool operator==(const Topology&) const = default;
 };
 
+/// Longest window in which leaves and spines can be advanced apart: the least delay of a fabric link, at most 2 us.
+TimePs longest_window(const Topology& topology);
 /// `leaf2:p1`
 std::string port_name(const Topology& topology, std::uint32_t port);
 /// `leaf0-spine1`, or `leaf0-spine1.2` where links run in parallel

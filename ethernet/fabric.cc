@@ -183,11 +183,7 @@ std::vector<std::uint32_t> Fabric::placement(std::uint32_t workers) const {
   return worker_of;
 }
 
-TimePs Fabric::window() const {
-  TimePs least = 2_us;  // longer ones would gain nothing and outgrow the cache
-  for (const FabricLink& link : config_.topology.fabric_links) least = std::min(least, link.params.delay);
-  return least;
-}
+TimePs Fabric::window() const { return longest_window(config_.topology); }
 
 void Fabric::add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool) {
   switches_[config_.topology.leaf_of(port)]->add_source(config_.topology.local_of(port), std::move(source), pool);

@@ -11,15 +11,8 @@
 
 namespace weft::ethernet {
 
-struct FabricConfig {
-  Topology topology;
-  ClassesConfig classes;
-  ForwardingConfig forwarding;
+struct FabricConfig : weft::FabricConfig {
   EthernetConfig ethernet;
-  std::vector<FaultConfig> faults;
-  CaptureConfig capture;
-  TimePs warmup = 0;
-  std::uint64_t seed = 1;
 };
 
 class Fabric final : public weft::Fabric {

@@ -67,14 +67,12 @@ Traffic plan_traffic(const Config& config, bool strict) {
   return traffic;
 }
 
-voq::FabricConfig voq_config(const Config& config) {
-  voq::FabricConfig fabric;
+template <typename FabricKindConfig>
+FabricKindConfig common_config(const Config& config) {
+  FabricKindConfig fabric;
   fabric.topology = config.topology;
   fabric.classes = config.classes;
   fabric.forwarding = config.forwarding;
-  fabric.voq = config.voq;
-  fabric.scheduler = config.scheduler;
-  fabric.cells = config.cells;
   fabric.faults = config.faults;
   fabric.capture = config.capture;
   fabric.warmup = config.run.warmup;
@@ -82,16 +80,17 @@ voq::FabricConfig voq_config(const Config& config) {
   return fabric;
 }
 
+voq::FabricConfig voq_config(const Config& config) {
+  auto fabric = common_config<voq::FabricConfig>(config);
+  fabric.voq = config.voq;
+  fabric.scheduler = config.scheduler;
+  fabric.cells = config.cells;
+  return fabric;
+}
+
 ethernet::FabricConfig ethernet_config(const Config& config) {
-  ethernet::FabricConfig fabric;
-  fabric.topology = config.topology;
-  fabric.classes = config.classes;
-  fabric.forwarding = config.forwarding;
+  auto fabric = common_config<ethernet::FabricConfig>(config);
   fabric.ethernet = config.ethernet;
-  fabric.faults = config.faults;
-  fabric.capture = config.capture;
-  fabric.warmup = config.run.warmup;
-  fabric.seed = config.run.seed;
   return fabric;
 }
 
@@ -253,8 +252,7 @@ RunResult run_fabric(const Config& config, const RunOptions& options) {
   if (constant_frames != 0) eal_options.memory_bytes += FramePool::memory_bytes(constant_frames, stored, workers);
   if (config.forwarding.mode == ForwardingMode::route)
     eal_options.memory_bytes += 64 * mebibyte * config.topology.leaves;
-  LivePorts needs(config);
-  needs.add_needs(eal_options);
+  LivePorts(config).add_needs(eal_options);
   Eal eal(eal_options);
   LivePorts live(config);
   FramePool copies("copies", copy_buffers, header_bytes);

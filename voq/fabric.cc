@@ -94,42 +94,11 @@ void resolve_defaults(FabricConfig& config) {
   if (cells.hold_back_bytes == 0) cells.hold_back_bytes = std::max<std::uint64_t>(64 << 10, std::uint64_t{256} * cell);
 }
 
-cells::LinkFate Fabric::fate(std::uint32_t link, bool upward) const {
-  std::vector<FaultConfig> faults;
-  for (const FaultConfig& fault : config_.faults)
-    if (fault.link == link) faults.push_back(fault);
-  if (faults.empty()) return {};
-  std::stable_sort(faults.begin(), faults.end(), [](const auto& a, const auto& b) { return a.at < b.at; });
-  const LinkParams& params = config_.topology.fabric_links[link].params;
-  const auto chance = [](double probability) {
-    return probability >= 1 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(std::ldexp(probability, 64));
-  };
-  std::vector<cells::LinkFate::Change> changes{{0, false, 0, 0, WireClock(params.rate)}};
-  for (const FaultConfig& fault : faults) {
-    cells::LinkFate::Change next = changes.back();
-    next.at = fault.at;
-    switch (fault.kind) {
-      case FaultKind::down:
-        next.down = true;
-        break;
-      case FaultKind::up:
-        next.down = false;
-        break;
-      case FaultKind::data_loss:
-        next.data_loss = chance(fault.probability);
-        break;
-      case FaultKind::control_loss:
-        next.control_loss = chance(fault.probability);
-        break;
-      case FaultKind::rate:
-        next.clock.set_rate(fault.rate);
-        break;
-    }
-    changes.push_back(next);
-  }
+LinkFate Fabric::fate(std::uint32_t link, bool upward) const {
   const std::uint64_t direction = upward ? 0 : 1;
-  return cells::LinkFate(std::move(changes), params.delay, stream(config_.seed, link, purpose_data_fate + direction),
-                         stream(config_.seed, link, purpose_control_fate + direction));
+  return LinkFate(config_.faults, link, config_.topology.fabric_links[link].params,
+                  stream(config_.seed, link, purpose_data_fate + direction),
+                  stream(config_.seed, link, purpose_control_fate + direction));
 }
 
 void Fabric::make_taps() {
@@ -240,11 +209,7 @@ std::vector<std::uint32_t> Fabric::placement(std::uint32_t workers) const {
   return worker_of;
 }
 
-TimePs Fabric::window() const {
-  TimePs least = 2_us;  // longer ones would gain nothing and outgrow the cache
-  for (const FabricLink& link : config_.topology.fabric_links) least = std::min(least, link.params.delay);
-  return least;
-}
+TimePs Fabric::window() const { return longest_window(config_.topology); }
 
 void Fabric::add_source(std::uint32_t port, std::unique_ptr<FrameSource> source, FramePool* pool) {
   leaves_[config_.topology.leaf_of(port)]->add_source(config_.topology.local_of(port), std::move(source), pool);

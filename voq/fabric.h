@@ -11,17 +11,10 @@
 
 namespace weft::voq {
 
-struct FabricConfig {
-  Topology topology;
-  ClassesConfig classes;
-  ForwardingConfig forwarding;
+struct FabricConfig : weft::FabricConfig {
   VoqConfig voq;
   scheduler::SchedulerConfig scheduler;
   cells::CellConfig cells;
-  std::vector<FaultConfig> faults;
-  CaptureConfig capture;
-  TimePs warmup = 0;
-  std::uint64_t seed = 1;
 };
 
 /// Least time from a grant to the departure of its bytes: control cell to the ingress leaf, data cells back, egress
@@ -55,7 +48,7 @@ class Fabric final : public weft::Fabric {
 
  private:
   void make_taps();
-  cells::LinkFate fate(std::uint32_t link, bool upward) const;
+  LinkFate fate(std::uint32_t link, bool upward) const;
   [[nodiscard]] std::uint64_t frames_on_links() const;
   void collect_links(RunResult& result, TimePs end) const;
 

@@ -198,7 +198,7 @@ void Leaf::admission(std::uint32_t port, TimePs now) {
   switch (verdict.kind) {
     case Verdict::Kind::unicast:
       frame->out_port = verdict.port;
-      enter(frame, now);
+      ingress_.admit(frame, now);
       break;
     case Verdict::Kind::flood:
       flood(frame, now);
@@ -212,11 +212,6 @@ void Leaf::admission(std::uint32_t port, TimePs now) {
   }
   run_loopback(now);
   timers_.set(slot(slot_ingress), ingress_.next_timer());
-}
-
-void Leaf::enter(Frame* frame, TimePs now) {
-  if (uplinks_.is_local(topology_.leaf_of(frame->out_port))) frame->flags |= frame_local;
-  ingress_.admit(frame, now);
 }
 
 void Leaf::flood(Frame* frame, TimePs now) {
@@ -233,10 +228,10 @@ void Leaf::flood(Frame* frame, TimePs now) {
     }
     ++books_.replicated;
     copy->out_port = port;
-    enter(copy, now);
+    ingress_.admit(copy, now);
   }
   frame->out_port = last;
-  enter(frame, now);
+  ingress_.admit(frame, now);
 }
 
 // PAUSE and PFC end at the port that receives them. The classes are held in the output queue and get no grants.

@@ -43,7 +43,7 @@ class Leaf final : public Node, private IngressEvents {
  public:
   struct Downlink {  // in order (spine, parallel link)
     cells::CellLink* in;
-    cells::LinkFate fate;
+    LinkFate fate;
   };
 
   /// `config` and what it refers to outlive the leaf. `copies`: memory for flood copies.
@@ -106,7 +106,6 @@ class Leaf final : public Node, private IngressEvents {
 
   void deliver(Frame* frame, std::uint32_t port, TimePs now);
   void live_arrivals(TimePs from, TimePs until);
-  void enter(Frame* frame, TimePs now);
   void flood(Frame* frame, TimePs now);
   void mac_control(Frame* frame, TimePs now);
   void filter(Frame* frame, FilterReason reason);
